@@ -6,6 +6,8 @@ export type Comparison = {
   positions: number[]
   /** The rules version of each generation, ordered by generation name. */
   rules_versions: number[]
+  /** The copy of each generation, in the same order: `adopt` and `rewind` make another one. Absent in older notes. */
+  copies?: string[]
   /** Counts the comparisons of the pair, so that a comparison notices another one that ended meanwhile. */
   run: number
 }

@@ -16,3 +16,7 @@ export type SandboxBody = {
   /** The module that replaces rules: its name, and the hash of its text and of the files that it names. */
   rules: { name: string; sha256: string } | null
 }
+
+/** In the control index of sandboxes: the highest number in a name that a replay chose. No such name is used again. */
+export const SANDBOX_NAMES_ID = 'sandbox-names'
+export type SandboxNamesDocument = { kind: 'sandbox-names'; body: { highest: number } }

@@ -294,15 +294,15 @@ export const evidenceMutants: readonly Mutant[] = [
   },
   {
     name: 'a close does not look whether a redacted generation was made live meanwhile',
-    inside: 'writeClose',
-    find: 'if (!isSameGeneration || ',
-    replace: 'if (',
+    inside: 'ofOneCopy',
+    find: 'if (copyRead(position) === first) return',
+    replace: 'if (first !== undefined) return',
   },
   {
     name: 'an export does not read the records of people again',
     inside: 'writeAll',
     file: 'tools/export/export.ts',
-    find: 'if (open || read_from !== live.id) ',
+    find: 'if (open || !isOfOneCopy) ',
     replace: 'if (read_from === null) ',
   },
   {

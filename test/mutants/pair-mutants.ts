@@ -42,7 +42,6 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a generation name is used again while indices of it exist',
     inside: 'firstFree',
-    file: 'tools/generations/rebuild.ts',
     find: '  return Math.max(1, ...numbers) + 1\n',
     replace: '  return Math.min(2, ...numbers)\n',
     flow: PAIRS,

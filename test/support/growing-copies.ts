@@ -122,7 +122,7 @@ export const growingSteps = (
     readStatement: async (_: string, id: string) => {
       turn()
       const found = history.find(change => change.kind === 'payouts' && change.id === id)
-      return Buffer.from(JSON.stringify({ ...found?.body, calculation_trace: [] }))
+      return { text: Buffer.from(JSON.stringify({ ...found?.body, calculation_trace: [] })), position }
     },
     countOf: async (_: string, kind: ListKind, { publishedTo }: { publishedTo: number }) =>
       currentAt(kind, publishedTo - 1).length,

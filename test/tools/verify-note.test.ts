@@ -9,6 +9,7 @@ const identityOf = (generation: string, rules_version = 1) => {
 }
 const [a, b] = [identityOf('g1'), identityOf('g2')]
 const positions = [5, 7]
+const copies = ['of g1', 'of g2'] as const
 
 const given = (live: object = {}) => {
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
@@ -33,27 +34,33 @@ const given = (live: object = {}) => {
   return { state, context, now }
 }
 
-test('the note has the result, the positions and the versions of the rules, and replaces an older note', async () => {
+test('the note has the result, the positions, the copies and the versions of the rules, and replaces an older note', async () => {
   const { state, context, now } = given({ verified: { g2: 'g1', g3: 'g1' } })
-  expect(await noteComparison('equal', { a, b, positions, before: now() }, context)).toBeUndefined()
-  expect(state.live.compared).toEqual({ 'g1 g2': { found: 'equal', positions, rules_versions: [1, 1], run: 1 } })
+  expect(await noteComparison('equal', { a, b, copies, positions, before: now() }, context)).toBeUndefined()
+  expect(state.live.compared).toEqual({
+    'g1 g2': { found: 'equal', positions, rules_versions: [1, 1], copies: ['of g1', 'of g2'], run: 1 },
+  })
   expect(state.live.verified).toEqual({ g3: 'g1' })
 })
 
 test('a difference replaces an equal result, in either order of the generations', async () => {
   const { state, context, now } = given()
-  await noteComparison('equal', { a, b, positions, before: now() }, context)
-  await noteComparison('different', { a: b, b: a, positions: [6, 8], before: now() }, context)
-  expect(state.live.compared).toMatchObject({ 'g1 g2': { found: 'different', positions: [6, 8], run: 2 } })
-  await noteComparison('equal', { a, b, positions: [7, 9], before: now() }, context)
+  await noteComparison('equal', { a, b, copies, positions, before: now() }, context)
+  await noteComparison(
+    'different',
+    { a: b, b: a, copies: ['of g2', 'of g1'], positions: [6, 8], before: now() },
+    context,
+  )
+  expect(state.live.compared).toMatchObject({ 'g1 g2': { found: 'different', positions: [6, 8], copies, run: 2 } })
+  await noteComparison('equal', { a, b, copies, positions: [7, 9], before: now() }, context)
   expect(state.live.compared).toMatchObject({ 'g1 g2': { found: 'equal', run: 3 } })
 })
 
 test('a comparison that began before another one found a difference does not replace that difference', async () => {
   const { state, context, now } = given()
   const before = now()
-  await noteComparison('different', { a, b, positions, before }, context)
-  const why = await noteComparison('equal', { a, b, positions, before }, context)
+  await noteComparison('different', { a, b, copies, positions, before }, context)
+  const why = await noteComparison('equal', { a, b, copies, positions, before }, context)
   expect(why).toContain('found a difference meanwhile')
   expect(state.live.compared).toMatchObject({ 'g1 g2': { found: 'different', run: 1 } })
 })
@@ -63,13 +70,17 @@ test('no note is written for a generation that was incomplete at the start or wa
   const { state, context, now } = given(building)
   const before = now()
   state.live = { generation: 'g1', kept: ['g1', 'g2'] }
-  expect(await noteComparison('equal', { a, b, positions, before }, context)).toContain('projectors did not keep up g2')
-  const whole = now()
-  state.live = { generation: 'g1', kept: ['g1'] }
-  expect(await noteComparison('equal', { a, b, positions, before: whole }, context)).toContain(
+  expect(await noteComparison('equal', { a, b, copies, positions, before }, context)).toContain(
     'projectors did not keep up g2',
   )
-  expect(await noteComparison('different', { a, b, positions, before: whole }, context)).toContain('g2 is not kept up')
+  const whole = now()
+  state.live = { generation: 'g1', kept: ['g1'] }
+  expect(await noteComparison('equal', { a, b, copies, positions, before: whole }, context)).toContain(
+    'projectors did not keep up g2',
+  )
+  expect(await noteComparison('different', { a, b, copies, positions, before: whole }, context)).toContain(
+    'g2 is not kept up',
+  )
   expect(state.live.compared ?? {}).toEqual({})
 })
 

@@ -7,8 +7,20 @@
 import { differingField, type GenerationBody } from '../../core/log/index.ts'
 import { rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
-import { type Ask, prepareControl, prepareGeneration, readGeneration, readGenerations } from '../../core/store/index.ts'
+import {
+  type Ask,
+  documentPath,
+  ifVersion,
+  prepareControl,
+  prepareGeneration,
+  readControl,
+  readGeneration,
+  readGenerations,
+  type Send,
+} from '../../core/store/index.ts'
+import { controlIndexOf } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
+import { SANDBOX_NAMES_ID, type SandboxNamesDocument } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -18,11 +30,13 @@ import type { RebuildSteps } from '../generations/rebuild.ts'
 import { findRemains, isWhole } from '../generations/remains.ts'
 import {
   assertMadeWith,
+  assertNotAnew,
   describeUntil,
   differenceOfFollower,
   inSandbox,
   sandboxLabel,
 } from '../generations/sandboxes.ts'
+import { QUIET_MS } from '../limits.ts'
 import { assertLogReaches, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
 import type { OpenSource, ReplaySource } from './replay-source.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
@@ -45,7 +59,7 @@ export type ReplaySteps = CommandContext &
   Pick<RebuildSteps, 'retryOptions' | 'signal' | 'shards' | 'replicas' | 'routingPartitionSize' | 'layout' | 'draw'>
 
 export const replay = async (options: ReplayOptions, given: ReplaySteps, openSource: OpenSource): Promise<ExitCode> => {
-  const { send, say, out, now } = given
+  const { say, out, now } = given
   const module = options.rules === undefined ? undefined : await loadRules(options.rules)
   if (options.until && 'time' in options.until && options.until.time > now()) {
     throw new CommandError('that time is in the future')
@@ -78,14 +92,18 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),
   }
+  const assertOurs = async (): Promise<void> => {
+    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
+    await assertNotAnew(identity, context)
+  }
   /** After a failure: if somebody has dropped the sandbox, reports this as the cause. */
   const unlessDropped = async (error: unknown): Promise<never> => {
-    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
+    await assertOurs()
     throw error
   }
   const ended = await rebuildGeneration(stream, options.maxRate, {
     from: source.from,
-    elasticsearch: { send },
+    elasticsearch: { send: sendAfterGaps(() => assertNotAnew(identity, context), given) },
     retryOptions: context.retryOptions,
     now,
     elapsed: context.elapsed,
@@ -95,7 +113,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     signal: context.signal,
   }).catch(unlessDropped)
   if (ended === 'caught up') {
-    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
+    await assertOurs()
     return report('is complete')
   }
   say(`stopped; the same command with --name ${generation} continues`)
@@ -120,6 +138,23 @@ const sayIfFollower = async (
   if (why !== undefined) say(why)
 }
 
+/**
+ * Calls `check` before the first request after a gap: this process may have been suspended (Ctrl-Z), while somebody
+ * dropped the sandbox, and made another one of its name. `drop` watches a replay for as long before it deletes.
+ */
+export const sendAfterGaps = (
+  check: () => Promise<void>,
+  { send, elapsed }: Pick<CommandContext, 'send' | 'elapsed'>,
+) => {
+  let last = elapsed()
+  const sendChecked: Send = async (request, signal) => {
+    if (elapsed() - last >= QUIET_MS) await check()
+    last = elapsed()
+    return send(request, signal)
+  }
+  return sendChecked
+}
+
 /** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */
 const isGone = async (identity: GenerationBody, context: CommandContext): Promise<boolean> => {
   const found = (await findRemains(context)).get(identity.generation)
@@ -139,7 +174,7 @@ const openSandbox = async (
   await prepareControl(steps)
   const asked = requestedUntil(until, org, source.partitions)
   const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
-  const generation = name ?? (await firstFree(steps))
+  const generation = name ?? (await takeName(steps))
   const before = await readGeneration(generation, steps)
   if (before) assertMadeWith(before, wanted)
   if (before === undefined) assertOver()
@@ -161,8 +196,21 @@ const openSandbox = async (
   return identity
 }
 
-const firstFree = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
-  for (let number = 1; ; number++) {
-    if ((await readGeneration(`s${number}`, steps)) === undefined) return `s${number}`
+/** Returns a name that no replay took before: one that was dropped may still be in a command, a page or a process. */
+export const takeName = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
+  const control = controlIndexOf(steps.prefix)
+  for (;;) {
+    const taken = await readControl<SandboxNamesDocument>(SANDBOX_NAMES_ID, steps)
+    let highest = (taken?._source.body.highest ?? 0) + 1
+    while ((await readGeneration(`s${highest}`, steps)) !== undefined) highest++
+    const { status } = await steps.request({
+      method: 'PUT',
+      path: taken ? documentPath(control, SANDBOX_NAMES_ID) : `/${control}/_create/${SANDBOX_NAMES_ID}`,
+      ...(taken && { query: ifVersion(taken) }),
+      body: { kind: 'sandbox-names', body: { highest } } satisfies SandboxNamesDocument,
+    })
+    if (status === 200 || status === 201) return `s${highest}`
+    // 409: another replay took a name at the same time, or the answer to our earlier attempt was lost.
+    if (status !== 409) throw new CommandError(`${control} cannot be written: Elasticsearch answers ${status}`)
   }
 }

@@ -83,7 +83,8 @@ export const writeRecords = async (asked: Asked, readers: ExportReaders): Promis
   }
   async function* statements() {
     let ids: string[] = []
-    const read = (): Promise<Buffer[]> => Promise.all(ids.map(id => readers.readStatement(org, id, asOf)))
+    const read = (): Promise<Buffer[]> =>
+      Promise.all(ids.map(async id => (await readers.readStatement(org, id, asOf)).text))
     for await (const { id } of objectsIn<{ id: string }>(directory, 'payouts')) {
       if (ids.push(id) < STATEMENTS_AT_ONCE) continue
       yield await read()

@@ -15,17 +15,10 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
-import {
-  BEGUN_FILE,
-  type ExportOptions,
-  type ExportSteps,
-  exportOrganization,
-  LAST_PART_FILE,
-  readJson,
-} from './export.ts'
+import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportOrganization, LAST_PART_FILE } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
-import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
-import { beginAfter, type FormerPart, momentOfChange, otherTexts, type PartBegin } from './parts.ts'
+import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn, readJson } from './manifest.ts'
+import { beginAfter, type FormerPart, momentOfChange, otherRecords, type PartBegin, personalKinds } from './parts.ts'
 import { openedPages, refuseUnknown } from './readers.ts'
 
 /** A part that is not whole yet. */
@@ -143,7 +136,12 @@ const assertNobodyForgottenSince = async (
   const people = new Set<string>()
   for (const { directory, manifest } of parts) {
     const exported = { org, begin: manifest.after, change: manifest.as_of }
-    for await (const { before, now } of otherTexts(directory, exported, open ? openedPages(steps) : steps)) {
+    for await (const { before, now } of otherRecords(
+      personalKinds,
+      directory,
+      exported,
+      open ? openedPages(steps) : steps,
+    )) {
       const { id, rep_id = id }: { id?: string; rep_id?: string } = JSON.parse(String(before ?? now))
       people.add(String(rep_id))
       if (people.size > PEOPLE_NAMED) break

@@ -10,12 +10,13 @@ import type { GenerationBody } from '../../core/log/index.ts'
 import type { Moment, OpenRecords, TotalsRead } from '../../core/reading/index.ts'
 import type { SigningKey } from '../../core/runtime/index.ts'
 import type { Totals } from '../../schemas/resources.ts'
+import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { MANIFEST_FILE, NOTE_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
-import { makeDirectory, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
+import { makeDirectory, syncDirectory, syncFiles } from '../whole-file.ts'
 import { writeCsv } from './csv.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
@@ -24,15 +25,35 @@ import {
   assertDescribes,
   assertIntact,
   assertNoLinks,
+  type Begun,
   describeFiles,
   describeTables,
   type Manifest,
   type ManifestSource,
   namedIn,
+  readJson,
   sumsOf,
+  writeJson,
 } from './manifest.ts'
-import { beginAfter, countParts, type FormerPart, momentOfChange, otherTexts, writeSince } from './parts.ts'
-import { asOfChange, type ExportReaders, listedRecords, openedPages, refuseUnknown } from './readers.ts'
+import {
+  beginAfter,
+  countParts,
+  exportedFile,
+  type FormerPart,
+  momentOfChange,
+  otherRecords,
+  personalKinds,
+  writeSince,
+} from './parts.ts'
+import {
+  asOfChange,
+  copyRead,
+  type ExportReaders,
+  listedRecords,
+  openedPages,
+  refuseUnknown,
+  withEachPosition,
+} from './readers.ts'
 import { namesOfTables, writeTables } from './tables.ts'
 
 export type ExportOptions = {
@@ -201,7 +222,7 @@ const writeAll = async (
   source: ManifestSource,
   begun: Begun | undefined,
   options: ExportOptions,
-  steps: ExportSteps,
+  given: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
   const { org, generation, out, open = false } = options
@@ -209,9 +230,16 @@ const writeAll = async (
     throw new CommandError(`${out} was begun under other rules: choose another directory`)
   }
   const { rules_version, sandbox } = source
+  const copies = new Set<string>()
+  const noteCopy = (read: TotalsRead['position']): void => {
+    copies.add(copyRead(read))
+    if (read.generation.rules === rules_version) return
+    throw new CommandError('other rules were made live meanwhile: export into an empty directory')
+  }
+  const steps = { ...given, ...withEachPosition(given, noteCopy) }
   const as_of = totals.last_change_id
   const begin = beginOfPart(options)
-  const read_from = begun ? begun.read_from : position.generation.id
+  const read_from = begun ? begun.read_from : copyRead(position)
   await writeJson(join(out, BEGUN_FILE), {
     organization: org,
     as_of,
@@ -232,12 +260,9 @@ const writeAll = async (
   const after = await steps.readTotals(org, asOfChange(as_of))
   const sums = await assertWhole(files, { totals, last, position: after.position }, options, steps)
   // Again, since the look at a large copy takes long.
-  const { generation: live } = (await steps.readTotals(org, asOfChange(as_of))).position
-  const now = await steps.sourceOf(live.name, org)
-  if (now.rules_version !== rules_version) {
-    throw new CommandError('other rules were made live meanwhile: export into an empty directory')
-  }
-  if (open || read_from !== live.id) await assertNobodyForgotten(as_of, options, steps)
+  await steps.readTotals(org, asOfChange(as_of))
+  const isOfOneCopy = [...copies].every(copy => copy === read_from)
+  if (open || !isOfOneCopy) await assertUnchanged(isOfOneCopy ? personalKinds : listKinds, as_of, options, steps)
   const manifest: Manifest = {
     organization: org,
     as_of,
@@ -256,14 +281,6 @@ const writeAll = async (
   await syncFiles(out, exportedResources.map(fileOf))
   await lock.assertHeld()
   await writeJson(join(out, MANIFEST_FILE), manifest)
-}
-
-/** `read_from`: the id of the generation that was read first. Absent in exports that earlier versions began. */
-type Begun = Pick<
-  Manifest,
-  'organization' | 'as_of' | 'rules_version' | 'generation' | 'sandbox' | 'opened' | 'after'
-> & {
-  readonly read_from?: string
 }
 
 const beginOfPart = ({ former = [] }: ExportOptions) => former.map(beginAfter).at(-1)
@@ -310,7 +327,7 @@ async function* statements(
   { readStatement }: ExportSteps,
 ): AsyncGenerator<Buffer[]> {
   const asOf = asOfChange(last_change_id)
-  const read = (id: string): Promise<Buffer> => readStatement(org, id, asOf)
+  const read = async (id: string): Promise<Buffer> => (await readStatement(org, id, asOf)).text
   let index = 0
   let ids: string[] = []
   for await (const line of linesOf(join(out, fileOf('payouts')))) {
@@ -350,11 +367,15 @@ const assertWhole = async (
 }
 
 /**
- * Reads the records with texts about people again. Pages that were read before an erasure have its texts, and so have
- * those of a generation from before a redaction: no export may have them once this second reading has begun. An erasure
- * writes its receipt first: while there are more of them than before, the keys of this reading may be of before, too.
+ * Reads the records again, at least those with texts about people. Pages that were read before an erasure have its
+ * texts, and so have those of a generation from before a redaction: no export may have them once this second reading
+ * has begun. An erasure writes its receipt first: while there are more of them than before, the keys of this reading
+ * may be of before, too.
+ * An export may go on in another generation of the same rules, which has the same records as a rule. After a forced
+ * swap it can have others.
  */
-const assertNobodyForgotten = async (
+const assertUnchanged = async (
+  kinds: readonly ListKind[],
   change: string | null,
   options: ExportOptions,
   steps: ExportSteps,
@@ -366,25 +387,10 @@ const assertNobodyForgotten = async (
   let after = await receipts()
   do {
     before = after
-    for await (const { file } of otherTexts(out, exported, open ? openedPages(steps) : steps)) {
-      throw new CommandError(
-        `${out}: a text about a person changed meanwhile, in ${file}: delete this directory, and export again`,
-      )
+    for await (const { file } of otherRecords(kinds, out, exported, open ? openedPages(steps) : steps)) {
+      const what = personalKinds.map(exportedFile).includes(file) ? 'a text about a person' : 'a record'
+      throw new CommandError(`${out}: ${what} changed meanwhile, in ${file}: delete this directory, and export again`)
     }
     after = await receipts()
   } while (after !== before)
 }
-
-/** @throws CommandError for a file that is no JSON: cut off, or not written by an export */
-export const readJson = async <Document>(file: string): Promise<Document | undefined> => {
-  if (!existsSync(file)) return undefined
-  const text = await readFile(file, 'utf8')
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new CommandError(`${file} is not whole, or not of an export: choose another directory, or remove it`)
-  }
-}
-
-const writeJson = (file: string, document: object): Promise<void> =>
-  writeWhole(file, `${JSON.stringify(document, null, 2)}\n`)

@@ -1,7 +1,7 @@
 /** The manifest of an export: its moment, its files, and their sums. */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { lstat, stat } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
+import { lstat, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.ts'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
@@ -12,6 +12,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { identityOf } from '../generations/generations.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
+import { writeWhole } from '../whole-file.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
 import { linesOf } from './lines.ts'
 import { namesOfTables } from './tables.ts'
@@ -210,3 +211,29 @@ export const sizeAndHashOf = async (file: string): Promise<Omit<DescribedFile, '
   for await (const chunk of createReadStream(file)) hash.update(chunk)
   return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }
 }
+
+/**
+ * The manifest of an export that is not finished. `read_from`: the copy that was read first, by `copyRead`. Exports
+ * that earlier versions began have none, or an id.
+ */
+export type Begun = Pick<
+  Manifest,
+  'organization' | 'as_of' | 'rules_version' | 'generation' | 'sandbox' | 'opened' | 'after'
+> & {
+  readonly read_from?: string
+}
+
+/** @throws CommandError for a file that is no JSON: cut off, or not written by an export */
+export const readJson = async <Document>(file: string): Promise<Document | undefined> => {
+  if (!existsSync(file)) return undefined
+  const text = await readFile(file, 'utf8')
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new CommandError(`${file} is not whole, or not of an export: choose another directory, or remove it`)
+  }
+}
+
+/** Writes a manifest whole, or not at all. */
+export const writeJson = (file: string, document: object): Promise<void> =>
+  writeWhole(file, `${JSON.stringify(document, null, 2)}\n`)

@@ -65,21 +65,26 @@ async function* changesSince({ org, begin, asOf, readPage }: Since): AsyncGenera
 const recordsAmong = (hits: Page['hits'], kind: ListKind): Buffer[] =>
   hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
 
-const personalKinds = listKinds.filter(kind => listTraits[kind].isPersonal)
-const exportedFile = (kind: ListKind): string => `${kind}.ndjson`
+/** The kinds of records with texts about people. */
+export const personalKinds = listKinds.filter(kind => listTraits[kind].isPersonal)
+export const exportedFile = (kind: ListKind): string => `${kind}.ndjson`
 
 /** An export or a part, up to a change. */
 type Exported = { readonly org: string; readonly begin: PartBegin | undefined; readonly change: string | null }
 
-/** Yields the records with texts about people, as an export would have them now, in the order of its files. */
-async function* personalRecords({ org, begin, change }: Exported, { readList }: Pick<ExportReaders, 'readList'>) {
+/** Yields the records of these kinds, as an export would have them now, in the order of its files. */
+async function* recordsNow(
+  kinds: readonly ListKind[],
+  { org, begin, change }: Exported,
+  { readList }: Pick<ExportReaders, 'readList'>,
+) {
   if (begin) {
     const since = { org, begin, asOf: momentOfChange(change ?? ''), readPage: readList }
     for await (const hits of changesSince(since)) {
-      for (const kind of personalKinds) yield { file: exportedFile(kind), lines: recordsAmong(hits, kind) }
+      for (const kind of kinds) yield { file: exportedFile(kind), lines: recordsAmong(hits, kind) }
     }
   } else {
-    for (const kind of personalKinds) {
+    for (const kind of kinds) {
       for await (const lines of listedRecords(kind, undefined, org, change, { readList })) {
         yield { file: exportedFile(kind), lines }
       }
@@ -87,12 +92,13 @@ async function* personalRecords({ org, begin, change }: Exported, { readList }: 
   }
 }
 
-/** Yields the records with texts about people that an export has otherwise than it would have them now. */
-export const otherTexts = (
+/** Yields the records of these kinds that an export has otherwise than it would have them now. */
+export const otherRecords = (
+  kinds: readonly ListKind[],
   directory: string,
   exported: Exported,
   pages: Pick<ExportReaders, 'readList'>,
-): AsyncGenerator<OtherLine> => otherLines(directory, personalKinds.map(exportedFile), personalRecords(exported, pages))
+): AsyncGenerator<OtherLine> => otherLines(directory, kinds.map(exportedFile), recordsNow(kinds, exported, pages))
 
 type SinceSteps = Parameters<typeof createProgressLine>[0] & {
   readonly say: (line: string) => void

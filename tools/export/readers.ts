@@ -39,8 +39,12 @@ import { EXPORT_PAGE } from '../limits.ts'
 export type ExportReaders = {
   readonly readTotals: (org: string, asOf: Moment | undefined) => Promise<TotalsRead>
   readonly readList: (org: string, kind: ListKind | 'changes', parameters: ListParameters) => Promise<Page>
-  /** Returns the text of the statement, as the API answers it. */
-  readonly readStatement: (org: string, id: string, asOf: Moment | undefined) => Promise<Buffer>
+  /** Returns the text of the statement, as the API answers it, and the position that it was read at. */
+  readonly readStatement: (
+    org: string,
+    id: string,
+    asOf: Moment | undefined,
+  ) => Promise<{ readonly text: Buffer; readonly position: ReadPosition }>
   /** The number of reps or periods that are current at a position. Elasticsearch counts them, so none is read. */
   readonly countOf: (org: string, kind: 'reps' | 'periods', position: ReadPosition) => Promise<number>
 }
@@ -112,7 +116,10 @@ export const readThrough = (
     readList: (org, list, parameters) =>
       retried(parameters.asOf, () => readers.list(scopeOf(org), { list, ...parameters })),
     readStatement: (org, id, asOf) =>
-      retried(asOf, async () => textOfStatement(await readers.records.statement(scopeOf(org), { id, asOf }))),
+      retried(asOf, async () => {
+        const found = await readers.records.statement(scopeOf(org), { id, asOf })
+        return { text: textOfStatement(found), position: found.position }
+      }),
     countOf: (org, kind, position) =>
       retried(undefined, async () => {
         const where = position.generation.layout.searchOf([kind], org)
@@ -120,6 +127,40 @@ export const readThrough = (
         return smallSearch<CountAggregation>(requireAnswer(answer)).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }
+}
+
+/** Names the copy of a generation that was read: `adopt` and `rewind` raise `takenBack`, a swap changes the id. */
+export const copyRead = ({ generation, takenBack }: ReadPosition): string => `${generation.id} ${takenBack}`
+
+/**
+ * Calls `check` with the position of each total, page and statement. The API reads what is live at that moment: a swap
+ * and a rollback can come between two pages, and leave no trace at the end.
+ */
+export const withEachPosition = (
+  readers: ExportReaders,
+  check: (position: ReadPosition) => void,
+): Pick<ExportReaders, 'readTotals' | 'readList' | 'readStatement'> => {
+  const checked = async <Read extends { readonly position: ReadPosition }>(reading: Promise<Read>): Promise<Read> => {
+    const read = await reading
+    check(read.position)
+    return read
+  }
+  return {
+    readTotals: (...asked) => checked(readers.readTotals(...asked)),
+    readList: (...asked) => checked(readers.readList(...asked)),
+    readStatement: (...asked) => checked(readers.readStatement(...asked)),
+  }
+}
+
+/** Refuses each read of another copy than the first one. @param advice for the message */
+export const ofOneCopy = <Readers extends ExportReaders>(readers: Readers, advice: string): Readers => {
+  let first: string | undefined
+  const check = (position: ReadPosition): void => {
+    first ??= copyRead(position)
+    if (copyRead(position) === first) return
+    throw new CommandError(`another projection was made live meanwhile, or was read again: ${advice}`)
+  }
+  return { ...readers, ...withEachPosition(readers, check) }
 }
 
 type CountAggregation = { readonly all: { readonly buckets: readonly { readonly doc_count: number }[] } }

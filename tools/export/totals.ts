@@ -13,7 +13,7 @@ import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, fitColumn, printable } from '../terminal.ts'
 import { writeWhole } from '../whole-file.ts'
 import { drawTotals, type TotalsRow } from './chart.ts'
-import { type ExportReaders, refuseUnknown } from './readers.ts'
+import { type ExportReaders, ofOneCopy, refuseUnknown } from './readers.ts'
 
 export const periodKinds = ['month', 'quarter', 'year'] as const
 type PeriodKind = (typeof periodKinds)[number]
@@ -38,8 +38,9 @@ type TotalsSteps = ExportReaders & {
 
 export const showTotals = async (
   { org, generation, asOf, kind, svg, csv = false, json }: TotalsOptions,
-  steps: TotalsSteps,
+  given: TotalsSteps,
 ): Promise<ExitCode> => {
+  const steps = ofOneCopy(given, 'run the same again')
   const { totals, last } = await steps.readTotals(org, asOf)
   if (!last) await refuseUnknown(org, steps)
   const periods = await readPeriods(org, totals.last_change_id, steps)

@@ -8,6 +8,7 @@
  * position that they may have seen. A topic that lost its last records ends before that position: answers would lack
  * records that readers saw. The command names the partition. `adopt` can be interrupted and repeated: it writes the ids
  * of the indices last.
+ * The results of `verify` go: when all is read again, decisions may be others.
  *
  * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
  * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
@@ -53,6 +54,7 @@ import { removeBalances, removeLeftovers } from '../leftovers/remove-leftovers.t
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { refuseWithoutFollowed } from './check-parked.ts'
 import { isInTopic } from './compare-positions.ts'
+import { forgetComparisons } from './compared.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
 import {
   changeStored,
@@ -198,6 +200,8 @@ export const takeOver = async (
       const from = startOf(restart, partition)
       await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
     }
+    // Before the ids, which end this run: `verify` refuses until all is read again.
+    await forgetComparisons(identity.generation, context)
     // Only now: from here on no projector makes balances before it has read all again.
     const starts = positions.map((_, partition) => startOf(restart, partition).position)
     await removeBalances(identity, starts, context)

@@ -1,17 +1,19 @@
 /**
- * The note of a comparison of two generations: compared positions and result. A swap without `--force` needs such a
- * note.
+ * The note of a comparison of two generations: compared copies, positions and result. A swap without `--force` needs
+ * such a note.
  * Promises: no note about records that a rebuild has not projected yet; no `equal` after a later comparison found a
- * difference; a note expires when too many records have been projected since.
+ * difference; a note expires when too many records have been projected since, and when one of the generations was read
+ * again after `adopt` or `rewind`.
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
-import { changeGenerations, type Generations } from '../../core/store/index.ts'
+import { changeGenerations, type Generations, generationIdOf, readGeneration } from '../../core/store/index.ts'
 import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
+import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
-import { recordsBefore } from './generations.ts'
+import { assertOwnIndices, positionDocumentsOf, recordsBefore } from './generations.ts'
 
 /** Next offsets by partition. */
 type Positions = readonly number[]
@@ -34,9 +36,54 @@ export const commonPositions = (
     return Math.min(ours, theirs)
   })
 
+/**
+ * Names the copy of a generation that a command reads. One that was dropped and made anew has other indices. `adopt`
+ * and `rewind` raise `taken_back` of each partition: decisions may be others when all is read again.
+ */
+export const copyAt = (
+  { generation, indices }: Pick<GenerationBody, 'generation' | 'indices'>,
+  positions: readonly PositionDocument['body'][],
+): string => [generationIdOf(generation, indices), ...positions.map(({ taken_back = 0 }) => taken_back)].join(' ')
+
+/**
+ * @param label of the generation, for the message
+ * @param copy that was read, by `copyAt`
+ * @throws CommandError if it is another one by now; StopError if its indices were replaced
+ */
+export const assertSameCopy = async (
+  label: string,
+  copy: string,
+  identity: GenerationBody,
+  context: Pick<CommandContext, 'send' | 'prefix'>,
+): Promise<void> => {
+  const now = await readGeneration(identity.generation, { request: context.send, prefix: context.prefix })
+  if (now === undefined) throw new CommandError(`${label} was dropped meanwhile`)
+  if (copyAt(now, await positionDocumentsOf(now, context)) !== copy) {
+    const how = identity.sandbox ? 'made anew' : 'made anew, or read again after adopt or rewind,'
+    throw new CommandError(`${label} was ${how} meanwhile: run the same again`)
+  }
+  await assertOwnIndices(identity, context)
+}
+
+/** Forgets what was compared with a generation: its documents may become others. */
+export const forgetComparisons = async (generation: string, { send, prefix }: CommandContext): Promise<void> => {
+  await changeGenerations({ request: send, prefix }, now => withoutComparisons(generation, now))
+}
+
+export const withoutComparisons = (generation: string, now: Generations): Generations => {
+  const isOther = (pair: readonly string[]): boolean => !pair.includes(generation)
+  const verified = Object.entries(now.verified).filter(isOther)
+  const compared = Object.entries(now.compared).filter(([pair]) => isOther(pair.split(' ')))
+  const before = Object.keys(now.verified).length + Object.keys(now.compared).length
+  if (verified.length + compared.length === before) return now
+  return { ...now, verified: Object.fromEntries(verified), compared: Object.fromEntries(compared) }
+}
+
 type ComparedPair = {
   readonly a: GenerationBody
   readonly b: GenerationBody
+  /** Of a and of b, by `copyAt`. */
+  readonly copies: readonly [string, string]
   readonly positions: Positions
   /** The generations before the comparison began. */
   readonly before: Generations
@@ -49,7 +96,7 @@ type ComparedPair = {
  */
 export const noteComparison = async (
   found: Comparison['found'],
-  { a, b, positions, before }: ComparedPair,
+  { a, b, copies, positions, before }: ComparedPair,
   { send, prefix }: CommandContext,
 ): Promise<string | undefined> => {
   const pair = pairOf(a.generation, b.generation)
@@ -61,16 +108,22 @@ export const noteComparison = async (
     const verified = Object.fromEntries(
       Object.entries(now.verified).filter(([name, other]) => pairOf(name, other) !== pair),
     )
-    const sorted = [a, b].toSorted((one, other) => (one.generation < other.generation ? -1 : 1))
     const comparison: Comparison = {
       found,
       positions: [...positions],
-      rules_versions: sorted.map(({ rules_version }) => rules_version),
+      ...sidesOf([a, copies[0]], [b, copies[1]]),
       run: (last?.run ?? 0) + 1,
     }
     return { ...now, verified, compared: { ...now.compared, [pair]: comparison } }
   })
   return why
+}
+
+type ComparedSide = readonly [identity: GenerationBody, copy: string]
+
+const sidesOf = (...sides: readonly ComparedSide[]) => {
+  const sorted = sides.toSorted(([one], [other]) => (one.generation < other.generation ? -1 : 1))
+  return { rules_versions: sorted.map(([{ rules_version }]) => rules_version), copies: sorted.map(([, copy]) => copy) }
 }
 
 /** Returns undefined if the result is to be stored. */
@@ -95,16 +148,17 @@ const whyNotNoted = (
 }
 
 /**
- * @param reached positions of the generation to be made live
- * @throws CommandError if it was not found equal to the live one, or too many records ago
+ * @param side the generation to be made live, with its copy
+ * @param reached its positions
+ * @throws CommandError if it was not found equal to the live one, in other copies, or too many records ago
  */
 export const assertComparedEqual = (
   now: Pick<Generations, 'compared' | 'verified'>,
-  identity: GenerationBody,
-  live: GenerationBody,
+  side: ComparedSide,
+  live: ComparedSide,
   reached: Positions,
 ): void => {
-  const [name, other] = [identity.generation, live.generation]
+  const [name, other] = [side[0].generation, live[0].generation]
   const refusal = (why: string): CommandError =>
     new CommandError(`${name} ${why}: npx commission projection verify ${other} ${name}, or --force with a reason`)
   const note = now.compared[pairOf(name, other)]
@@ -117,11 +171,17 @@ export const assertComparedEqual = (
     )
   }
   if (note.found === 'different') throw refusal(`was found different from ${other}`)
-  const versions = [identity, live]
-    .toSorted((one, another) => (one.generation < another.generation ? -1 : 1))
-    .map(({ rules_version }) => rules_version)
-  if (versions.some((version, index) => version !== note.rules_versions[index])) {
+  const { rules_versions, copies } = sidesOf(side, live)
+  if (rules_versions.some((version, index) => version !== note.rules_versions[index])) {
     throw refusal(`was found equal to ${other} under other rules`)
+  }
+  if (note.copies === undefined) {
+    throw refusal(`was found equal to ${other} by an older version of this program, which did not note the copies`)
+  }
+  if (copies.some((copy, index) => copy !== note.copies?.[index])) {
+    throw refusal(
+      `was found equal to ${other} before one of them was read again after adopt or rewind, or its clock was corrected`,
+    )
   }
   const compared = recordsBefore(note.positions)
   if (

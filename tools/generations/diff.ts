@@ -16,8 +16,8 @@ import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
-import { commonPositions } from './compared.ts'
-import { assertOfOneSource, recordsBefore, servedPositionsOf } from './generations.ts'
+import { assertSameCopy, commonPositions, copyAt } from './compared.ts'
+import { assertOfOneSource, recordsBefore, servedDocumentsOf } from './generations.ts'
 import { differenceOfFollower, findAny, onlyOf } from './sandboxes.ts'
 
 export const diffFormats = ['table', 'csv', 'ndjson'] as const
@@ -49,13 +49,14 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
     context.say(text)
     notes.push(text)
   }
-  const [ofA, ofB] = [
-    await servedPositionsOf(ours.identity, ours.context, partition),
-    await servedPositionsOf(theirs.identity, theirs.context, partition),
-  ]
+  const readSide = async ({ identity, context }: typeof ours) => {
+    const documents = await servedDocumentsOf(identity, context, partition)
+    return { copy: copyAt(identity, documents), positions: documents.map(({ position }) => position) }
+  }
+  const [ofA, ofB] = [await readSide(ours), await readSide(theirs)]
   // Generations grow: those of the later read would have records more. A sandbox is compared as it was made.
   const isGrowing = !ours.identity.sandbox && !theirs.identity.sandbox
-  const common = isGrowing ? commonPositions([a, ofA], [b, ofB]) : undefined
+  const common = isGrowing ? commonPositions([a, ofA.positions], [b, ofB.positions]) : undefined
   const sideOf = (
     name: string,
     { identity, context }: Awaited<ReturnType<typeof findAny>>,
@@ -66,7 +67,7 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
     note(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
     return { identity, positions, context, onlyPartition }
   }
-  const [left, right] = [sideOf(a, ours, common ?? ofA), sideOf(b, theirs, common ?? ofB)]
+  const [left, right] = [sideOf(a, ours, common ?? ofA.positions), sideOf(b, theirs, common ?? ofB.positions)]
   if (org !== undefined && asked === undefined) note(`only ${org}: one side has no other organization`)
   const followers = isGrowing ? [] : [ours, theirs].map(({ identity }) => differenceOfFollower(identity))
   for (const why of followers) if (why !== undefined) note(why)
@@ -85,6 +86,9 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
     }
     await write.end()
   }
+  // Each kind was read at another moment, by name.
+  await assertSameCopy(a, ofA.copy, ours.identity, ours.context)
+  await assertSameCopy(b, ofB.copy, theirs.identity, theirs.context)
   reportTotals(before, after, [a, b], context)
   const { owed, paid, line, record } = counts
   const summary =

@@ -23,6 +23,7 @@ import { controlAddress } from '../../schemas/stored/layout.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DROP_WAIT_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
+import { withoutComparisons } from './compared.ts'
 import { deleteGeneration, namesOf, positionsOf, readAll, recordedIdentityOf } from './generations.ts'
 import { findRemains } from './remains.ts'
 
@@ -92,15 +93,11 @@ const refuseFollowed = async (generation: string, all: Generations, context: Com
 }
 
 const without = (generation: string, now: Generations): Generations => ({
-  ...now,
+  ...withoutComparisons(generation, now),
   independentFrom: Object.fromEntries(Object.entries(now.independentFrom).filter(([name]) => name !== generation)),
   active: now.active.filter(name => name !== generation),
   building: now.building === generation ? null : now.building,
   previous: now.previous === generation ? null : now.previous,
-  verified: Object.fromEntries(
-    Object.entries(now.verified).filter(([name, other]) => name !== generation && other !== generation),
-  ),
-  compared: Object.fromEntries(Object.entries(now.compared).filter(([pair]) => !pair.split(' ').includes(generation))),
 })
 
 /**

@@ -3,6 +3,7 @@
  * for that prefix alone cannot touch live indices. In arguments and output a sandbox is `sandbox:NAME`.
  */
 
+import { isDeepStrictEqual } from 'node:util'
 import type { Kafka } from 'kafkajs'
 import { RULES_VERSION } from '../../core/ledger/index.ts'
 import { connectAdmin, type GenerationBody, withRight } from '../../core/log/index.ts'
@@ -106,6 +107,21 @@ export const onlyOf = (sandbox: string, org: string | null, asked: string): Comm
 
 const noSandbox = (name: string): CommandError =>
   new CommandError(`there is no ${sandboxLabel(name)} (npx commission projection list --sandbox)`)
+
+/**
+ * A replay that was suspended for long can find another sandbox of its name, and would write into it.
+ * @throws CommandError if the sandbox was dropped or made anew since it was opened; StopError `index_replaced`
+ */
+export const assertNotAnew = async (
+  identity: GenerationBody,
+  context: Pick<CommandContext, 'send' | 'prefix'>,
+): Promise<void> => {
+  const label = sandboxLabel(identity.generation)
+  const now = await readGeneration(identity.generation, { request: context.send, prefix: context.prefix })
+  if (now === undefined) throw new CommandError(`${label} was dropped meanwhile`)
+  if (!isDeepStrictEqual(now.indices, identity.indices)) throw new CommandError(`${label} was made anew meanwhile`)
+  await assertOwnIndices(identity, context)
+}
 
 /** Why a sandbox can differ from a generation under any rules; undefined if the generation follows none. */
 export const differenceOfFollower = ({ generation, follows }: GenerationBody): string | undefined =>

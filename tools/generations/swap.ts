@@ -11,10 +11,11 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
 import { refuseUnparked } from './check-parked.ts'
-import { assertComparedEqual } from './compared.ts'
+import { assertComparedEqual, copyAt } from './compared.ts'
 import {
   assertOfOneSource,
   identityOf,
+  positionDocumentsOf,
   positionsOf,
   readAll,
   recordedIdentityOf,
@@ -86,8 +87,9 @@ const makeLive = async (
   }
   const refuseUnequal = async (): Promise<(now: Generations) => void> => {
     if (!mustBeEqual) return () => undefined
-    const reached = await positionsOf(identity, context)
-    return now => assertComparedEqual(now, identity, liveIdentity, reached)
+    const [ours, theirs] = [await sideNow(identity, context), await sideNow(liveIdentity, context)]
+    const reached = ours.positions.map(({ position }) => position)
+    return now => assertComparedEqual(now, ours.side, theirs.side, reached)
   }
   // Check before the long waits, and again inside the change: `verify` may store another result meanwhile.
   const refuseNow = await refuseUnequal()
@@ -119,6 +121,11 @@ const makeLive = async (
     return { ...now, live: generation, previous: before, minPositions: null }
   })
   await finishSwap(steps)
+}
+
+const sideNow = async (identity: GenerationBody, context: CommandContext) => {
+  const positions = await positionDocumentsOf(identity, context)
+  return { positions, side: [identity, copyAt(identity, positions)] as const }
 }
 
 /**

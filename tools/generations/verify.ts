@@ -11,8 +11,8 @@ import { type Summary, summarize } from '../documents/summarize.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SHOWN_CHARACTERS } from '../limits.ts'
 import { printable } from '../terminal.ts'
-import { commonPositions, noteComparison } from './compared.ts'
-import { assertOfOneSource, identityOf, readAll, recordsBefore, servedPositionsOf } from './generations.ts'
+import { assertSameCopy, commonPositions, copyAt, noteComparison } from './compared.ts'
+import { assertOfOneSource, identityOf, readAll, recordsBefore, servedDocumentsOf } from './generations.ts'
 
 export type VerifyOptions = {
   readonly a: string
@@ -28,12 +28,13 @@ export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: 
   assertOfOneSource(ours, theirs)
   const before = await readAll(context)
   const partition = only === undefined ? undefined : partitionOf(only, ours.partitions)
-  const reached = async (identity: GenerationBody): Promise<number[]> => {
-    const all = await servedPositionsOf(identity, context, partition)
-    // Of other partitions nothing is compared.
-    return partition === undefined ? all : all.map((position, at) => (at === partition ? position : 0))
-  }
-  const positions = commonPositions([a, await reached(ours)], [b, await reached(theirs)])
+  const documentsOf = (identity: GenerationBody) => servedDocumentsOf(identity, context, partition)
+  const [ofA, ofB] = [await documentsOf(ours), await documentsOf(theirs)]
+  const copies = [copyAt(ours, ofA), copyAt(theirs, ofB)] as const
+  // Of other partitions nothing is compared.
+  const reached = (documents: typeof ofA): number[] =>
+    documents.map(({ position }, at) => ((partition ?? at) === at ? position : 0))
+  const positions = commonPositions([a, reached(ofA)], [b, reached(ofB)])
   const records = `${recordsBefore(positions)} records${partition === undefined ? '' : ` of partition ${partition}`}`
   context.say(`comparing ${only === undefined ? '' : `${only} in `}${a} and ${b} as of ${records}`)
   const [one, other] = [
@@ -52,12 +53,14 @@ export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: 
     throw new CommandError(`neither ${a} nor ${b} has anything of ${only}, as of ${records}`)
   }
   const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
+  await assertSameCopy(a, copies[0], ours, context)
+  await assertSameCopy(b, copies[1], theirs, context)
   // Stored before it is printed: after an operator has read of a difference, no older note may still say `equal`.
   const found = differing.length + wrong.length > 0 ? 'different' : 'equal'
   const isOfAll = only === undefined
   const unnoted =
     isOfAll || found === 'different'
-      ? await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
+      ? await noteComparison(found, { a: ours, b: theirs, copies, positions, before }, context)
       : undefined
   if (json) {
     const of = (org: string) => ({ [a]: jsonOf(left.get(org)), [b]: jsonOf(right.get(org)) })

@@ -1,9 +1,13 @@
-/** The first lines of a replay, before it makes a sandbox. */
+/** A replay before it makes a sandbox, and after it was suspended. */
 import { expect, test } from 'vitest'
 import { StopError } from '../../../core/runtime/index.ts'
 import { generationId, LIVE_ID } from '../../../schemas/stored/documents.ts'
-import { type ReplaySteps, replay } from '../../../tools/analysis/replay.ts'
+import { SANDBOX_NAMES_ID } from '../../../schemas/stored/sandboxes.ts'
+import { type ReplaySteps, replay, sendAfterGaps, takeName } from '../../../tools/analysis/replay.ts'
 import type { ReplaySource } from '../../../tools/analysis/replay-source.ts'
+import { CommandError } from '../../../tools/failures.ts'
+import { QUIET_MS } from '../../../tools/limits.ts'
+import { sending } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
 const source = { topic: 't', cluster_id: 'c', partitions: 1 }
@@ -43,4 +47,49 @@ test('a replay without a right to read the live generation goes on', async () =>
     throw new StopError('access_refused', 'Elasticsearch answers 403')
   }
   expect(await saidBeforeSandbox({ follows: 'g1' }, refuse)).toEqual([])
+})
+
+test('a replay without a name never takes a name that a replay took before, nor one that somebody gave', async () => {
+  const engine = new MemoryElasticsearch()
+  let beside = (): void => undefined
+  const request = sending(async asked => {
+    if (asked.method === 'PUT') beside()
+    const { status, body } = await engine.send(asked)
+    return { status, body: status === 404 ? { found: false } : (body as object) }
+  })
+  const take = () => takeName({ request, prefix: 'p-sandbox' })
+  expect(await take()).toBe('s1')
+  // It was dropped: nothing else of it is left.
+  expect(await take()).toBe('s2')
+  engine.put('p-sandbox-control', generationId('s3'), 1, { kind: 'generation', body: { generation: 's3' } })
+  expect(await take()).toBe('s4')
+  beside = () => {
+    beside = () => undefined
+    engine.put('p-sandbox-control', SANDBOX_NAMES_ID, 9, { kind: 'sandbox-names', body: { highest: 5 } })
+  }
+  expect(await take()).toBe('s6')
+})
+
+test('a replay that was suspended checks its sandbox before its next request, and before each one until the check succeeds', async () => {
+  let time = 0
+  let isAnew = false
+  const sent: string[] = []
+  const send = sending(async ({ path }) => {
+    sent.push(path)
+    return { status: 200, body: {} }
+  })
+  const check = async (): Promise<void> => {
+    sent.push('check')
+    if (isAnew) throw new CommandError('made anew')
+  }
+  const checked = sendAfterGaps(check, { send, elapsed: () => time })
+  await checked({ method: 'POST', path: '/first' })
+  time += QUIET_MS - 1
+  await checked({ method: 'POST', path: '/second' })
+  time += QUIET_MS
+  await checked({ method: 'POST', path: '/third' })
+  time += QUIET_MS
+  isAnew = true
+  for (const path of ['/fourth', '/fifth']) await expect(checked({ method: 'POST', path })).rejects.toThrow('made anew')
+  expect(sent).toEqual(['/first', '/second', 'check', '/third', 'check', 'check'])
 })

@@ -143,6 +143,12 @@ const closedWith = async (parked: readonly Place[], parkedUntil?: CloseOptions['
   return { positions, until: JSON.parse(read('manifest.json')).parked_positions, said: said.join('\n'), files }
 }
 
+/** A swap, and a rollback after the next page. */
+const swapForOnePage = (live: { id: string }): void => {
+  let reads = 0
+  Object.defineProperty(live, 'id', { get: () => (reads++ === 0 ? 'made later' : 'made first') })
+}
+
 test('a close of another projection than at its beginning is refused, and nothing is left', async () => {
   const changes: [expected: string, Parameters<typeof given>[0]][] = [
     ['topic of events was events, and is events-2', live => (live.events = { ...identity, topic: 'events-2' })],
@@ -153,6 +159,8 @@ test('a close of another projection than at its beginning is refused, and nothin
     ['another projection was made live', live => (live.seq = 3)],
     // Also if it differs only in texts of people that were redacted.
     ['another projection was made live', live => (live.id = 'made later')],
+    // Also if it is not live any more at the end.
+    ['another projection was made live', live => swapForOnePage(live)],
     ['another projection was made live', live => (live.source = { ...live.source, topic: 'events-2' })],
   ]
   for (const [expected, change] of changes) {

@@ -163,7 +163,9 @@ test('other rules, a change that is gone, a whole export in the directory, and s
 
   const short = directory()
   await add(short, 4)
-  for (const missing of [{ countOf: async () => 1 }, { readStatement: async () => Buffer.from('{}\n{}') }]) {
+  const { position } = await stepsOf(7).readTotals('org_a', undefined)
+  const readStatement = async () => ({ text: Buffer.from('{}\n{}'), position })
+  for (const missing of [{ countOf: async () => 1 }, { readStatement }]) {
     const copy = join(directory(), 'copy')
     cpSync(short, copy, { recursive: true })
     await expect(add(copy, 7, {}, stepsOf(7, missing))).rejects.toThrow('do not add up')

@@ -126,7 +126,8 @@ test('a key that was held when it was destroyed, before the texts are read again
   // Keys are never too old: the clock stands still.
   const openKeys = openSealKeys(sources, { elapsed: () => 0, later: () => () => undefined, say: () => undefined })
   const sealed = (id: string) => seal('Ines', { keyId: 'k1', org: 'org_a', record: id, field: 'name' })
-  const page = { position: undefined, hits: [...hitsOf('reps', REPS, sealed)], hasMore: false }
+  const { position } = await steps().readTotals('org_a', undefined)
+  const page = { position, hits: [...hitsOf('reps', REPS, sealed)], hasMore: false }
   const run = (options: ExportOptions, say: (line: string) => void = () => undefined) =>
     exportOrganization(options, {
       ...steps(),
@@ -186,6 +187,17 @@ test('a redacted generation that becomes live while an export runs, or between t
   expect(await exportOrganization(options, steps())).toBe(1)
   stopping.now = new AbortController()
   redact(world)
+  await expect(exportOrganization(options, steps())).rejects.toThrow(REFUSED)
+  expect(isFinished(options)).toBe(false)
+})
+
+test('a generation with texts from before a redaction that is live for one page of an export only', async () => {
+  const { world, steps } = createWorld()
+  const redacted = { generation: 'made first', name: 'sealed:v1:redacted-x:y' }
+  Object.assign(world, redacted)
+  const options = optionsFor({})
+  let pages = 0
+  world.onPage = () => void Object.assign(world, ++pages === 1 ? { generation: 'made before', name: 'Ines' } : redacted)
   await expect(exportOrganization(options, steps())).rejects.toThrow(REFUSED)
   expect(isFinished(options)).toBe(false)
 })

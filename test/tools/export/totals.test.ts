@@ -7,6 +7,7 @@ import type { GenerationBody } from '../../../core/log/index.ts'
 import { showTotals } from '../../../tools/export/totals.ts'
 
 /** The output of the command for these rows of totals. */
+const position = { generation: { id: 'g1' }, takenBack: 0 }
 const shown = async (
   rows: readonly object[],
   options: Partial<Parameters<typeof showTotals>[0]> = {},
@@ -16,10 +17,11 @@ const shown = async (
   const out: string[] = []
   const steps = {
     readTotals: async () => ({
+      position,
       totals: { last_change_id: 'payout_1', totals: rows },
       last: { id: 'payout_1', seq: 5, at: 1 },
     }),
-    readList: async () => ({ hits: [], hasMore: false }),
+    readList: async () => ({ position, hits: [], hasMore: false }),
     out: (text: string) => void out.push(text),
     say: (line: string) => void said.push(line),
     identity,

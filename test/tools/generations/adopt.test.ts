@@ -233,3 +233,19 @@ test('adopt is refused if a shard loses its documents meanwhile', async () => {
   await expect(adopt()).rejects.toThrow('the shard p-g1-payouts/0 was lost meanwhile: run the same again')
   expect(await adopt()).toBe(0)
 })
+
+test('adopt forgets which generations were found equal to the one that is read again, and no other, wherever a run ended', async () => {
+  const create = () => {
+    const created = world(() => undefined)
+    change(created.engine, { indices: { 'p-control': 'before' } })
+    const equal = { found: 'equal', positions: [10], rules_versions: [1, 1], copies: ['', ''], run: 1 }
+    const compared = { 'g1 g2': equal, 'g2 g3': equal }
+    created.engine.put('p-control', LIVE_ID, 2, { kind: 'live', body: { generation: 'g1', kept: ['g1'], compared } })
+    return created
+  }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    const { compared = {} } = (engine.all('p-control')[LIVE_ID]?.source.body ?? {}) as { compared?: object }
+    const isTakenOver = !JSON.stringify(engine.all('p-control')[generationId('g1')]).includes('"before"')
+    if (isTakenOver || isOver) expect(Object.keys(compared), killed).toEqual(['g2 g3'])
+  })
+})

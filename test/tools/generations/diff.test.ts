@@ -1,7 +1,11 @@
 /** Two generations that grow are compared as of one moment. */
-import { expect, test } from 'vitest'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { generationId, indexOf, positionId } from '../../../schemas/stored/documents.ts'
+import { CommandError } from '../../../tools/failures.ts'
 import { diff } from '../../../tools/generations/diff.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
@@ -32,12 +36,12 @@ const world = () => {
   }
   publish(10, 5)
   const said: string[] = []
-  const compare = (b = 'g2') => {
+  const compare = (b = 'g2', html?: string) => {
     const context = {
       ...{ send: engine.send, prefix: 'p', out: () => undefined, say: (line: string) => void said.push(line) },
       ...{ now: () => 0, elapsed: () => 0, sleep: async () => undefined },
     }
-    return diff({ a: 'g1', b, org: undefined, format: 'ndjson', html: undefined }, context)
+    return diff({ a: 'g1', b, org: undefined, format: 'ndjson', html }, context)
   }
   return { engine, publish, said, compare }
 }
@@ -79,4 +83,43 @@ test('a generation that has nothing of a partition yet is not compared: nothing 
   const body = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
   engine.put('p-control', positionId('g2', 0), 1, { kind: 'position', body })
   await expect(compare()).rejects.toThrow('g2 has nothing of partition 0 yet: compare them later')
+})
+
+/** Called once, when the first records are read. */
+const onFirstRecords = (engine: MemoryElasticsearch, run: () => void): void => {
+  engine.onRequest = ({ path }) => {
+    if (!path.endsWith('/_pit')) return
+    engine.onRequest = () => undefined
+    run()
+  }
+}
+
+test('nothing is said of a sandbox or generation that another one replaced while it was compared', async () => {
+  const source = { topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }
+  const sandbox = { org: null, until: null, bounds: [10], rules: null }
+  const place = { position: 10, last: null, at: 1, time: 2, serve_from: 0 }
+  const compared = async (b: string, meanwhile: (engine: MemoryElasticsearch) => void) => {
+    const { engine, said, compare } = world()
+    const identity = { ...source, generation: 's1', sandbox }
+    engine.put('p-sandbox-control', generationId('s1'), 1, { kind: 'generation', body: identity })
+    engine.put('p-sandbox-control', positionId('s1', 0), 1, { kind: 'position', body: place })
+    onFirstRecords(engine, () => meanwhile(engine))
+    const folder = mkdtempSync(join(tmpdir(), 'diff-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const why = await compare(b, join(folder, 'page.html')).catch((error: unknown) => error)
+    expect(readdirSync(folder)).toEqual([])
+    expect(said.filter(line => line.includes('differ'))).toEqual([])
+    return why
+  }
+  const anew = { ...source, generation: 's1', sandbox, indices: { 'p-sandbox-s1-payouts': 'another' } }
+  const replaced = await compared('sandbox:s1', engine =>
+    engine.put('p-sandbox-control', generationId('s1'), 2, { kind: 'generation', body: anew }),
+  )
+  expect(replaced).toEqual(new CommandError('sandbox:s1 was made anew meanwhile: run the same again'))
+  const readAgain = await compared('g2', engine =>
+    engine.put('p-control', positionId('g2', 0), 11, { kind: 'position', body: { ...place, taken_back: 1 } }),
+  )
+  expect(readAgain).toEqual(
+    new CommandError('g2 was made anew, or read again after adopt or rewind, meanwhile: run the same again'),
+  )
 })

@@ -8,6 +8,7 @@ import { explainDeal } from '../../../tools/analysis/explain-deal.ts'
 import type { CommandContext } from '../../../tools/context.ts'
 import {
   assertMadeWith,
+  assertNotAnew,
   describeMade,
   describeUntil,
   dropSandbox,
@@ -185,4 +186,13 @@ test('the rest of a sandbox is listed, with the command that drops it', async ()
   expect(out.join('')).toContain('not whole; npx commission projection drop sandbox:g1 removes it')
   await dropSandbox(options, context, undefined)
   expect(deletions()).toContain(`DELETE /p-sandbox-control/_doc/${encodeURIComponent(generationId('g1'))}`)
+})
+
+test('a sandbox that was dropped and made anew is another one: its indices have other ids', async () => {
+  const { context } = world([9, 9])
+  const inSandboxes = { ...context, prefix: 'p-sandbox' }
+  const { identity } = await findAny('sandbox:s', context)
+  await assertNotAnew(identity, inSandboxes)
+  const before = { ...identity, indices: { 'p-sandbox-s-payouts': 'before' } }
+  await expect(assertNotAnew(before, inSandboxes)).rejects.toThrow('sandbox:s was made anew meanwhile')
 })

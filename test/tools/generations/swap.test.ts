@@ -1,15 +1,23 @@
 /** Swaps and rollbacks with control and parked documents that the test changes. */
 import { describe, expect, test } from 'vitest'
+import { copyAt } from '../../../tools/generations/compared.ts'
 import { rollback, swap } from '../../../tools/generations/swap.ts'
 import { SWAP_NEAR_MS, SWAP_WAIT_MS } from '../../../tools/limits.ts'
 import { sending } from '../../support/answering.ts'
 import { given } from './swap-world.ts'
 
 const toG2 = { generation: 'g2', force: undefined, json: false }
+const place = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
+/** Of two generations that were never read again. */
+const copies = ['g1', 'g2'].map(generation => copyAt({ generation }, [place, place]))
 const equalAt = (positions: number[], found = 'equal', rules_versions = [1, 1]) => {
-  return { compared: { 'g1 g2': { found, positions, rules_versions, run: 1 } } }
+  return { compared: { 'g1 g2': { found, positions, rules_versions, copies, run: 1 } } }
 }
 const verified = equalAt([4, 3])
+const withCopies = (of: string[] | undefined) => ({
+  compared: { 'g1 g2': { ...verified.compared['g1 g2'], copies: of } },
+})
+const readAgain = copyAt({ generation: 'g2' }, [place, { ...place, taken_back: 1 }])
 const verifiedOfOthers = equalAt([4, 3], 'equal', [1, 2])
 
 describe('a swap', () => {
@@ -167,6 +175,8 @@ describe('a swap', () => {
     ['an older version wrote the note', { verified: { g2: 'g1' } }, 'by an older version of this program'],
     ['the last comparison found a difference', equalAt([4, 3], 'different'), 'g2 was found different from g1'],
     ['it was compared under other rules', equalAt([4, 3], 'equal', [1, 2]), 'under other rules'],
+    ['an older version noted no copies', withCopies(undefined), 'did not note the copies'],
+    ['one was read again since', withCopies([copies[0] ?? '', readAgain]), 'before one of them was read again'],
     ['it is behind the compared positions', equalAt([4, 8]), 'lies behind the positions at which it was found equal'],
     ['most records came after the comparison', equalAt([4, 3]), 'as of 7 records, and has 110000 more since'],
   ])('without a reason is refused if %s', async (_, live, why) => {

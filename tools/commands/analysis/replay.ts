@@ -19,9 +19,10 @@ export default defineCommand({
   options: command =>
     command
       .addOption(
-        new Option('--name <name>', 'name of the sandbox (default: the first free one of s1, s2 …)').argParser(
-          parseSandboxName,
-        ),
+        new Option(
+          '--name <name>',
+          'name of the sandbox (default: the next one of s1, s2 …, never one of before)',
+        ).argParser(parseSandboxName),
       )
       .addOption(
         new Option('--until-offset <partition:offset>', 'stops before this offset; repeat it for each partition')
