@@ -126,10 +126,10 @@ export {
   isReplaced,
   isServed,
   isVisible,
-  type LivePositions,
   notReplacedRange,
   type PositionReader,
   type ReadPosition,
+  type ServedPositions,
   visibleRange,
 } from './positions/position.ts'
 export {
