@@ -1,4 +1,4 @@
-/** Readiness, its answer and the metrics of positions rest on what requests rest on: one partition takes nothing from another. */
+/** Readiness and the metrics of positions rest on what requests rest on: one partition takes nothing from another. */
 import { expect, test } from 'vitest'
 import { createApiMetrics } from '../../../api/admin/metrics.ts'
 import { createReadiness } from '../../../api/admin/ready.ts'
