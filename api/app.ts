@@ -192,7 +192,7 @@ export const createApi = (parts: ApiParts): Api => {
   })
   return {
     listener: app.callback(),
-    readiness: createReadiness(positions.readLivePositions, keys.checkServed),
+    readiness: createReadiness(positions.readServedPositions, keys.checkServed),
     usage: () => ({ ...usageOf(shares), waits_for_changes: { held: 0, waiting: watch.waiting() } }),
     endWaits: watch.end,
     logRefusedBytes: (requestId, reason, address) => {

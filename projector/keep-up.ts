@@ -2,15 +2,15 @@
  * Keeps the wanted streams running: API keys, the live generation, spare generations. In: periodically, the wanted
  * streams. Out: the running streams, and the spare generations that failed.
  * Promises: if API keys or the live generation fail, the process fails. A spare generation fails alone: the log says
- * so, and it is retried after a while. If it becomes live meanwhile it starts at once, and its next failure ends the
- * process.
+ * so, and it is retried after a while. It stays reported until it has run again for SPARE_PROVEN_MS. If it becomes live
+ * meanwhile it starts at once, and its next failure ends the process.
  */
 
 import type { RunningStream, StreamOptions } from '../core/projection/index.ts'
 import { type Health, nameOf, StopError, type Where } from '../core/runtime/index.ts'
 import type { Stream } from '../schemas/events.ts'
 import { API_KEYS_GENERATION } from '../schemas/stored/documents.ts'
-import { SPARE_RETRY_MS } from './limits.ts'
+import { SPARE_PROVEN_MS, SPARE_RETRY_MS } from './limits.ts'
 
 export type StreamSource = { readonly stream: Stream; readonly topic: string; readonly partitions: number }
 
@@ -44,15 +44,19 @@ export type KeepUp = {
   /** Starts and stops streams until exactly the wanted ones run. */
   readonly run: (wanted: Wanted) => Promise<void>
   readonly streams: () => RunningStream[]
-  /** The wanted streams that have not failed. */
+  /** The wanted streams, without those that failed and do not run again. */
   readonly options: () => readonly StreamOptions[]
   /** Empty before the first run. */
   readonly sources: () => readonly StreamSource[]
+  /** Also those that run again, but not for long. */
   readonly failed: () => FailedSpare[]
+  /** Those that failed and do not run again. */
+  readonly stopped: () => FailedSpare[]
   /** The name of the live generation; empty before the first run. */
   readonly live: () => string
 }
 
+/** `at`: when it failed, or was started again since. */
 type Failed = { readonly code: string; readonly at: number; readonly isBroken: boolean }
 
 export const createKeepUp = ({
@@ -97,7 +101,10 @@ export const createKeepUp = ({
   const startOne = async (options: StreamOptions): Promise<void> => {
     const { generation } = options.identity
     await leaving.get(generation)
-    failed.delete(generation)
+    const before = failed.get(generation)
+    if (before !== undefined && !mustRun(generation))
+      failed.set(generation, { ...before, at: elapsed(), isBroken: false })
+    else failed.delete(generation)
     let hasFailed = false
     /** Reads the live generation again: a process that was frozen may find that its own was replaced and dropped. */
     const failIfLive = async (error: unknown): Promise<void> => {
@@ -137,7 +144,10 @@ export const createKeepUp = ({
   const run = async (next: Wanted): Promise<void> => {
     wanted = next
     const names = new Set(wanted.streams.map(({ identity }) => identity.generation))
-    for (const name of failed.keys()) if (!names.has(name) && !wanted.broken.has(name)) failed.delete(name)
+    for (const [name, { at }] of failed) {
+      const isProven = running.has(name) && (mustRun(name) || elapsed() - at >= SPARE_PROVEN_MS)
+      if (isProven || (!names.has(name) && !wanted.broken.has(name))) failed.delete(name)
+    }
     for (const [name, error] of wanted.broken) noteFailure(name, error, true)
     for (const name of [...running.keys()]) {
       if (names.has(name)) continue
@@ -157,12 +167,15 @@ export const createKeepUp = ({
     }
   }
 
+  const isStopped = (generation: string): boolean => failed.has(generation) && !running.has(generation)
+  const reportOf = ([generation, { code }]: [string, Failed]): FailedSpare => ({ generation, code })
   return {
     run,
     streams: () => [...running.values()],
-    options: () => wanted.streams.filter(({ identity }) => !failed.has(identity.generation)),
+    options: () => wanted.streams.filter(({ identity }) => !isStopped(identity.generation)),
     sources: () => wanted.sources,
-    failed: () => [...failed].map(([generation, { code }]) => ({ generation, code })),
+    failed: () => [...failed].map(reportOf),
+    stopped: () => [...failed].filter(([generation]) => isStopped(generation)).map(reportOf),
     live: () => wanted.live,
   }
 }

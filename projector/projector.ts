@@ -80,7 +80,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
 
   const work = async (): Promise<void> => {
     const listWanted = await prepare(settings, admin, health, context)
-    const runWanted = async () => keepUp.run(await listWanted(keepUp.failed()))
+    const runWanted = async () => keepUp.run(await listWanted(keepUp.stopped()))
     await runWanted()
     health.set('start', undefined)
     log.info('projecting')

@@ -1,10 +1,10 @@
 /**
- * The admin port, never the public one: `/` (status page), `/livez` (this process runs), `/readyz` (the API can answer;
- * else the reasons), `/readyz/process` (this process accepts requests, whatever Elasticsearch does), `/metrics`,
- * `/keys` (the day of the last use of each key), `/runbooks` (docs/runbooks.md as a page), and `/reference` (the
- * OpenAPI document as a page, which sends requests to the API by this port: so both have one origin, and the public
- * port gives nobody the 1.5 MB of the page. If the API encrypts, this port has no paths of it: a key would travel in
- * the clear).
+ * The admin port, never the public one: `/` (status page), `/livez` (this process runs), `/readyz` (the API can answer,
+ * and the partitions that it does not serve; else the reasons), `/readyz/process` (this process accepts requests,
+ * whatever Elasticsearch does), `/metrics`, `/keys` (the day of the last use of each key), `/runbooks`
+ * (docs/runbooks.md as a page), and `/reference` (the OpenAPI document as a page, which sends requests to the API by
+ * this port: so both have one origin, and the public port gives nobody the 1.5 MB of the page. If the API encrypts, this
+ * port has no paths of it: a key would travel in the clear).
  */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type ReferencePage, referencePages } from '../../core/reading/index.ts'
@@ -62,7 +62,10 @@ export const createAdminServer = ({
     '/': async () => forPeople(statusPage(await readiness(), ages.list(), now())),
     '/runbooks': async () => forPeople(await runbooksPage()),
     '/livez': async () => json({ live: true }),
-    '/readyz': async () => readyOr((await readiness()).notReady),
+    '/readyz': async () => {
+      const { notReady, positions } = await readiness()
+      return readyOr(notReady, positions?.notServed)
+    },
     // For load balancers: with `/readyz` they would drop every process at once when Elasticsearch is away.
     '/readyz/process': async () => readyOr(isStopping() ? ['stopping'] : []),
     '/keys': async () => json({ since: new Date(started).toISOString(), keys: keyUses() }),
@@ -89,9 +92,14 @@ const forPeople = (body: string): Page => ({
   policy: STATUS_PAGE_POLICY,
 })
 
-const readyOr = (reasons: readonly string[]): ReferencePage & { readonly status: number } => {
+/** @param notServed why a partition is not served; the answer names them if there are some */
+const readyOr = (
+  reasons: readonly string[],
+  notServed: ReadonlyMap<number, string> = new Map(),
+): ReferencePage & { readonly status: number } => {
   const ready = reasons.length === 0
-  return { ...json({ ready, reasons }), status: ready ? OK : NOT_READY }
+  const waiting = notServed.size > 0 && { partitions_not_served: Object.fromEntries(notServed) }
+  return { ...json({ ready, reasons, ...waiting }), status: ready ? OK : NOT_READY }
 }
 
 const json = (value: unknown): ReferencePage => ({

@@ -1,7 +1,7 @@
 /** Prometheus metrics of the API. Labels hold only route patterns, methods, statuses and fixed words. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { createProcessMetrics } from '../../core/runtime/index.ts'
-import type { Limit, LivePositions, Observe } from '../../core/store/index.ts'
+import type { Limit, Observe, ServedPositions } from '../../core/store/index.ts'
 import type { Usage } from '../access/permits.ts'
 import type { ObserveRequest } from '../answer/answer-and-log.ts'
 
@@ -23,8 +23,8 @@ type Metrics = {
   readonly countAuditLines: (outcome: 'written' | 'lost', lines: number) => void
   /** Registers the function that returns the held bytes of answers. Each scrape calls it. */
   readonly watchAnswers: (held: () => number) => void
-  /** Registers the function that reads the live positions. Each scrape calls it. It never rejects. */
-  readonly watchPositions: (read: () => Promise<LivePositions | undefined>) => void
+  /** Registers the function that reads the positions. Each scrape calls it once. It never rejects. */
+  readonly watchPositions: (read: () => Promise<ServedPositions | undefined>) => void
 }
 
 const LIMITED_BY = ['key', 'under_way', 'address'] as const
@@ -110,6 +110,7 @@ export const createApiMetrics = (): Metrics => {
   // Counters begin at 0. Prometheus sees no increase in a counter that appears with 1.
   for (const by of LIMITED_BY) rateLimited.inc({ by }, 0)
   for (const by of REFUSED_BY) answersRefused.inc({ by }, 0)
+  refusals.inc({ status: 500, reason: 'internal' }, 0)
   const deliveryTimeouts = new Counter({
     name: 'api_answers_cut_off_total',
     help: 'Answers whose connection was closed because the client read too slowly.',
@@ -133,19 +134,40 @@ export const createApiMetrics = (): Metrics => {
     })
   }
   const watchPositions: Metrics['watchPositions'] = read => {
+    let reading: ReturnType<typeof read> | undefined
+    /** One read for both gauges: a scrape collects them at once. */
+    const readOnce = () => {
+      reading ??= read().finally(() => {
+        reading = undefined
+      })
+      return reading
+    }
     new Gauge({
       name: 'commission_published_until_seconds',
-      help: 'Everything published up to this instant is served: seconds since 1970. Absent while it cannot be read.',
+      help: 'Everything published up to this instant is served: seconds since 1970. Absent while it cannot be read, or is not served.',
       labelNames: ['generation', 'partition'],
       registers,
       async collect() {
-        const positions = await read()
+        const positions = await readOnce()
         this.reset()
         if (positions === undefined) return
         const generation = positions.generation.name
-        for (const [partition, { time }] of positions.partitions.entries()) {
+        for (const [partition, { time = 0 } = {}] of positions.partitions.entries()) {
           if (time > 0) this.set({ generation, partition }, time / 1000)
         }
+      },
+    })
+    new Gauge({
+      name: 'commission_partition_not_served',
+      help: 'Partitions of the live generation whose organizations get 503: 1 each, by the reason.',
+      labelNames: ['generation', 'partition', 'reason'],
+      registers,
+      async collect() {
+        const positions = await readOnce()
+        this.reset()
+        if (positions === undefined) return
+        const generation = positions.generation.name
+        for (const [partition, reason] of positions.notServed) this.set({ generation, partition, reason }, 1)
       },
     })
   }

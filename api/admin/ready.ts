@@ -1,12 +1,14 @@
 /**
- * Checks whether the API can answer: Elasticsearch is up, a generation is live with all its positions, and keys are
- * served. Out: the reasons against it, as words; empty if the API is ready.
+ * Checks whether the API can answer: Elasticsearch is up, keys are served, and at least one partition of the live
+ * generation. Out: the reasons against it, as words; empty if the API is ready.
+ * Promises: a partition is served here exactly if requests for its organizations are. One that waits, for days after
+ *   `adopt`, takes no answer from the others: requests for its organizations get 503, and only these.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { READY_TIME_MAX } from '../../core/reading/index.ts'
-import { Refusal, scheduleTimer, withTimeLimit } from '../../core/runtime/index.ts'
-import type { LivePositions } from '../../core/store/index.ts'
+import { Refusal, scheduleTimer, unavailable, withTimeLimit } from '../../core/runtime/index.ts'
+import type { ServedPositions } from '../../core/store/index.ts'
 import type { Log } from '../http/log.ts'
 import { READY_INTERVAL } from '../limits.ts'
 
@@ -14,18 +16,29 @@ import { READY_INTERVAL } from '../limits.ts'
 type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
 
 /** `positions` is undefined if they could not be read. */
-export type Readiness = { readonly notReady: readonly string[]; readonly positions: LivePositions | undefined }
+export type Readiness = { readonly notReady: readonly string[]; readonly positions: ServedPositions | undefined }
 
 /** Creates the readiness check. It never rejects, and takes at most READY_TIME_MAX. */
 export const createReadiness =
-  (readLivePositions: HealthCheck<LivePositions>, checkKeys: HealthCheck<unknown>) => async (): Promise<Readiness> => {
+  (readServedPositions: HealthCheck<ServedPositions>, checkKeys: HealthCheck<unknown>) =>
+  async (): Promise<Readiness> => {
+    const readPositions = async (signal: AbortSignal): Promise<ServedPositions> => {
+      // The first read after a swap has no positions.
+      for (let reads = 0; reads < 2; reads++) {
+        const positions = await readServedPositions(signal)
+        if (positions.partitions.length > 0) return positions
+      }
+      throw unavailable('live_generation_changes')
+    }
     const [positions, keys] = await withTimeLimit(READY_TIME_MAX, scheduleTimer, signal =>
-      Promise.allSettled([readLivePositions(signal), checkKeys(signal)]),
+      Promise.allSettled([readPositions(signal), checkKeys(signal)]),
     )
     const reasons = [positions, keys].filter(one => one.status === 'rejected').map(({ reason }) => wordOf(reason))
+    const read = positions.status === 'fulfilled' ? positions.value : undefined
+    const isNoneServed = read?.partitions.every(position => position === undefined)
     return {
-      notReady: [...new Set(reasons)],
-      positions: positions.status === 'fulfilled' ? positions.value : undefined,
+      notReady: [...new Set([...reasons, ...(isNoneServed ? (read?.notServed.values() ?? []) : [])])],
+      positions: read,
     }
   }
 

@@ -9,12 +9,12 @@ import {
   type Trouble,
   utcText,
 } from '../../core/runtime/index.ts'
-import type { LivePositions } from '../../core/store/index.ts'
+import type { ServedPositions } from '../../core/store/index.ts'
 import type { Readiness } from './ready.ts'
 
 /** The age of the oldest partition; undefined if none is known. @param now milliseconds since 1970 */
 export const ageOf = ({ positions }: Readiness, now: number): number | undefined =>
-  oldestAge(positions?.partitions.map(({ time }) => time) ?? [], now)
+  oldestAge(positions?.partitions.map(position => position?.time ?? 0) ?? [], now)
 
 /** Returns the page as HTML. @param now milliseconds since 1970 */
 export const statusPage = (readiness: Readiness, ages: ReturnType<Ages['list']>, now: number): string => {
@@ -22,7 +22,10 @@ export const statusPage = (readiness: Readiness, ages: ReturnType<Ages['list']>,
   return statusPageHtml({
     title: 'Commission API',
     isReady: notReady.length === 0,
-    troubles: [...notReady.map(reasonOf), ...(positions === undefined ? [] : staleOf(positions, now))],
+    troubles: [
+      ...notReady.map(reasonOf),
+      ...(positions === undefined ? [] : [...notServedOf(positions), ...staleOf(positions, now)]),
+    ],
     ages: { of: 'Age of the answers, for the oldest partition', samples: ages, now },
     ...(positions === undefined
       ? { notes: ['The positions of the projection cannot be read now.'], tables: [] }
@@ -42,8 +45,16 @@ const reasonOf = (reason: string): Trouble =>
     ? { text: 'This process is stopping.' }
     : { text: `The API cannot answer: ${reason}.`, alert: 'CommissionServedTimeUnknown' }
 
-const staleOf = ({ partitions }: LivePositions, now: number): Trouble[] => {
-  const stale = partitions.flatMap(({ time }, partition) => (time > 0 && now - time > STALE_AGE_MS ? [partition] : []))
+const notServedOf = ({ notServed }: ServedPositions): Trouble[] =>
+  [...notServed].map(([partition, reason]) => ({
+    text: `Requests for organizations of partition ${partition} get 503: ${reason}.`,
+    alert: 'CommissionPartitionNotServed',
+  }))
+
+const staleOf = ({ partitions }: ServedPositions, now: number): Trouble[] => {
+  const stale = partitions.flatMap((position, partition) =>
+    position && position.time > 0 && now - position.time > STALE_AGE_MS ? [partition] : [],
+  )
   if (stale.length === 0) return []
   const names = `${stale.length === 1 ? 'partition' : 'partitions'} ${stale.join(', ')}`
   return [
@@ -52,7 +63,7 @@ const staleOf = ({ partitions }: LivePositions, now: number): Trouble[] => {
 }
 
 const projectionOf = (
-  { generation, building, partitions }: LivePositions,
+  { generation, building, partitions, notServed }: ServedPositions,
   now: number,
 ): Pick<StatusPage, 'notes' | 'tables'> => ({
   notes: [
@@ -64,13 +75,18 @@ const projectionOf = (
       title: 'Partitions',
       note: 'Answers include everything that was published up to these times. Each organization is in one partition.',
       heads: ['Partition', 'Published to offset', 'Included up to', 'Age'],
-      rows: partitions.map(({ publishedTo, time }, partition) => [
-        `${partition}`,
-        publishedTo,
-        // A partition without published records has the time 0.
-        time === 0 ? 'nothing yet' : utcText(time),
-        time === 0 ? '' : { text: ageText(now - time), mark: now - time > STALE_AGE_MS ? 'bad' : 'good' },
-      ]),
+      rows: partitions.map((position, partition) => {
+        if (position === undefined)
+          return [`${partition}`, '', { text: `not served: ${notServed.get(partition)}`, mark: 'bad' }, '']
+        const { publishedTo, time } = position
+        return [
+          `${partition}`,
+          publishedTo,
+          // A partition without published records has the time 0.
+          time === 0 ? 'nothing yet' : utcText(time),
+          time === 0 ? '' : { text: ageText(now - time), mark: now - time > STALE_AGE_MS ? 'bad' : 'good' },
+        ]
+      }),
     },
   ],
 })

@@ -187,7 +187,7 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
 
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
-  { readAt, oldestTime, readLivePositions, readServedPositions, latest, liveBefore, forget }: PositionReader,
+  { readAt, oldestTime, readServedPositions, latest, liveBefore, forget }: PositionReader,
   check: CheckIndices,
 ): PositionReader => {
   const checkRead = async (generation: Generation, signal: AbortSignal): Promise<void> => {
@@ -213,7 +213,6 @@ export const positionsChecked = (
     readAt: (scope, documents, freshness) =>
       checked(readAt(scope, documents, freshness), ({ position }) => position.generation, scope.signal),
     oldestTime,
-    readLivePositions: signal => checked(readLivePositions(signal), ({ generation }) => generation, signal),
     readServedPositions: signal => checked(readServedPositions(signal), ({ generation }) => generation, signal),
     latest,
     liveBefore,

@@ -31,6 +31,7 @@ import {
   type ReadScope,
   readingOfProcess,
   type ScopedSearch,
+  type ServedPositions,
   searchSmall,
   smallSearch,
 } from '../store/index.ts'
@@ -106,7 +107,7 @@ type WatchParts = {
   readonly search: ScopedSearch
   readonly findChange: FindChange
   readonly findLast: FindLast
-  readonly readServedPositions: PositionReader['readServedPositions']
+  readonly readServedPositions: (signal: AbortSignal) => Promise<Pick<ServedPositions, 'generation' | 'partitions'>>
   readonly latest: PositionReader['latest']
   readonly projectionTime: ProjectionTime
   readonly permitted: WaitPermits

@@ -127,9 +127,9 @@ export {
   type Generation,
   generationIdOf,
   isServed,
-  type LivePositions,
   type PositionReader,
   type ReadPosition,
+  type ServedPositions,
 } from './positions/position.ts'
 export {
   createPublishedTimes,

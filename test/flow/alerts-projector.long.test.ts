@@ -152,6 +152,15 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
   fault('the projector is frozen', () => ({
     begin: () => running.freeze(),
   }))
+
+  // As after `adopt`. The other partition has the position that it had: nobody writes any more.
+  fault('a partition waits to be read again', () => ({
+    begin: async () => {
+      const path = `/${watched.prefix}-control/_update/position:g1:0`
+      const changed = await call('POST', path, { doc: { body: { serve_from: Number.MAX_SAFE_INTEGER } } })
+      expect(changed.status).toBe(200)
+    },
+  }))
 })
 
 test('every fault of the table is made here', () => {

@@ -44,4 +44,5 @@ export const projectorFaults = {
     mayFollow: ['CommissionProjectorAbsent', 'CommissionPartitionWithoutOwner', ...lateReaders],
   },
   'the projector is frozen': { fires: ['CommissionProjectorAbsent'], mayFollow: lateReaders },
+  'a partition waits to be read again': { fires: ['CommissionPartitionNotServed'], mayFollow: lateReaders },
 } satisfies AlertFaults

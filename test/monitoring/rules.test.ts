@@ -186,4 +186,5 @@ test('counters begin at 0, so that the first record and the first refusal are an
   for (const by of ['key', 'under_way', 'address']) expect(api).toContain(`api_rate_limited_total{by="${by}"} 0\n`)
   for (const by of ['process', 'organization', 'key'])
     expect(api).toContain(`api_answers_refused_total{by="${by}"} 0\n`)
+  expect(api).toContain('api_refusals_total{status="500",reason="internal"} 0\n')
 })

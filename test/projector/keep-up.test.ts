@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { StreamOptions } from '../../core/projection/stream/stream.ts'
 import { StopError } from '../../core/runtime/failures.ts'
 import { createKeepUp } from '../../projector/keep-up.ts'
-import { SPARE_RETRY_MS } from '../../projector/limits.ts'
+import { SPARE_PROVEN_MS, SPARE_RETRY_MS } from '../../projector/limits.ts'
 import { everythingRuns } from './held.ts'
 
 const setUp = () => {
@@ -119,7 +119,43 @@ describe('a failure of a spare generation', () => {
     wait(SPARE_RETRY_MS - 1)
     expect(await follow('g1', ['g1', 'g2'])).toEqual([])
     wait(1)
+    expect(keepUp.stopped()).toEqual(keepUp.failed())
     expect(await follow('g1', ['g1', 'g2'])).toEqual(['start g2'])
+    expect(keepUp.stopped()).toEqual([])
+    expect(keepUp.options().map(({ identity }) => identity.generation)).toEqual(['api-keys', 'g1', 'g2'])
+  })
+
+  test('is reported until the generation has run again for SPARE_PROVEN_MS, however often it returns meanwhile', async () => {
+    const { keepUp, follow, fail, wait } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    await fail('g2', missing)
+    const reported = [{ generation: 'g2', code: 'index_missing' }]
+    for (let times = 0; times < 3; times++) {
+      wait(SPARE_RETRY_MS)
+      expect(await follow('g1', ['g1', 'g2'])).toEqual(['start g2'])
+      expect(keepUp.failed()).toEqual(reported)
+      wait(40_000)
+      expect(await follow('g1', ['g1', 'g2'])).toEqual([])
+      expect(keepUp.failed()).toEqual(reported)
+      await fail('g2', missing)
+    }
+    wait(SPARE_RETRY_MS)
+    await follow('g1', ['g1', 'g2'])
+    wait(SPARE_PROVEN_MS - 1)
+    await follow('g1', ['g1', 'g2'])
+    expect(keepUp.failed()).toEqual(reported)
+    wait(1)
+    await follow('g1', ['g1', 'g2'])
+    expect(keepUp.failed()).toEqual([])
+  })
+
+  test('is over at once when the generation is made live while it runs again', async () => {
+    const { keepUp, follow, fail, wait } = setUp()
+    await follow('g1', ['g1', 'g2'])
+    await fail('g2', missing)
+    wait(SPARE_RETRY_MS)
+    await follow('g1', ['g1', 'g2'])
+    await follow('g2', ['g1', 'g2'])
     expect(keepUp.failed()).toEqual([])
   })
 

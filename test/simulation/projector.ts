@@ -143,7 +143,7 @@ export class Projector {
     const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, elapsed, signal })
     this.#keepUp = keepUp
     for (;;) {
-      await keepUp.run(await look(keepUp.failed()))
+      await keepUp.run(await look(keepUp.stopped()))
       health.set('start', undefined)
       await this.host.sleep(GENERATIONS_POLL_MS, signal)
     }

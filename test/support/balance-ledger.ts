@@ -24,7 +24,7 @@ export class Ledger {
   )
   readonly told: string[] = []
   readonly failures: unknown[] = []
-  readonly counted = { written: 0, different: 0 }
+  written = 0
   /** The requests, by their last part. */
   readonly asked: string[] = []
   position: PositionDocument['body'] = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
@@ -95,16 +95,19 @@ export class Ledger {
       flows: () => [[0, { progress: this.progress }]],
       send: sending(async request => this.#answer(request)),
       sleep: (_, signal) => this.#sleep(signal),
-      count: (outcome, balances) => {
-        this.counted[outcome] += balances
+      count: written => {
+        this.written += written
       },
       warn: (_, message) => this.told.push(message),
       assertSame: () => this.assertSame(),
-      fail: error => this.failures.push(error),
+      fail: error => {
+        this.failures.push(error)
+        this.#sleeping.resolve()
+      },
     })
   }
 
-  /** Lets the keeper go on to its next pause. */
+  /** Lets the keeper go on to its next pause, or to its end. */
   async pass(times = 1): Promise<void> {
     for (let time = 0; time < times; time++) {
       await this.#sleeping.promise

@@ -6,8 +6,10 @@
  *   copies (docs/decisions/0094). The position is read from its primary each time, so that a projector that stood still
  *   counts nothing of a log that was set back meanwhile. It is stored only if its generation has the recorded shards
  *   after it was counted: two counts of a shard that lost documents agree.
- * Can go wrong: Elasticsearch does not answer (tried again later); another content is stored (an error in the log, and
- *   a metric); an ingest pipeline of others changed or dropped a balance (the stream ends: no other failure ends it).
+ * Can go wrong: Elasticsearch does not answer (tried again later). The stream ends before what is stored becomes
+ *   searchable, if another content of a balance is stored (`content_differs`, as for each other document: nobody knows
+ *   which one is right), or if an ingest pipeline of others changed or dropped one (`index_unsuitable`). No other
+ *   failure ends it.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
@@ -45,7 +47,7 @@ type KeepSteps = Omit<BalanceSteps, 'signal'> & {
   /** The partitions that this process projects. */
   readonly flows: () => readonly (readonly [partition: number, { readonly progress: Progress }])[]
   readonly sleep: RetryOptions['sleep']
-  readonly count: (outcome: 'written' | 'different', balances: number) => void
+  readonly count: (written: number) => void
   readonly warn: (details: Readonly<Record<string, string | number>>, message: string) => void
   /** @throws StopError if an index or a shard of the generation is another one than recorded */
   readonly assertSame: (signal: AbortSignal) => Promise<unknown>
@@ -99,7 +101,7 @@ export class BalanceKeeper {
         this.#trouble = undefined
       } catch (error) {
         // The next round would make the stored balance searchable.
-        if (error instanceof StopError && error.code === 'index_unsuitable') return this.#steps.fail(error)
+        if (error instanceof StopError && endsStream.has(error.code)) return this.#steps.fail(error)
         if (!signal.aborted) this.#onTrouble(error)
       }
     }
@@ -183,7 +185,7 @@ export class BalanceKeeper {
   }
 
   async #store(balances: readonly DueBalance[]): Promise<void> {
-    const { layout, send, signal, count, identity, warn } = this.#steps
+    const { layout, send, signal, count } = this.#steps
     const writes = balances.map(balance => ({ balance, address: layout.addressOf('balances', balance.id) }))
     const lines = writes.map(({ balance, address: { _index, _id } }) => {
       const action = { index: { _index, _id, version: balance.seq, version_type: 'external' } }
@@ -195,20 +197,17 @@ export class BalanceKeeper {
       signal,
     )
     let written = 0
-    let different = 0
     for (const [at, { balance, address }] of writes.entries()) {
       const item = status === 200 ? body.items?.[at]?.index : undefined
       assertNoPipeline(address._index, item)
       if (item?.status === 201) written++
       // Another content was there: at an earlier offset, or at this one.
       else if (item?.status === 200 || (item?.status === 409 && !(await this.#isStored(balance)))) {
-        different++
-        const { generation } = identity
-        warn({ generation, offset: balance.seq }, 'a balance of totals had another content')
+        const where = { index: address._index, version: balance.seq }
+        throw new StopError('content_differs', 'a balance of totals', where)
       } else if (item?.status !== 409) throw new Unanswered('elasticsearch', item?.status ?? status)
     }
-    count('written', written)
-    count('different', different)
+    count(written)
     const path = `/${layout.indexOf('balances')}/_refresh`
     const refreshed = await send<Coverage | undefined>({ method: 'POST', path }, signal)
     const { total, successful } = refreshed.body?._shards ?? {}
@@ -224,6 +223,8 @@ export class BalanceKeeper {
     return isDeepStrictEqual(stored._source, documentOf(balance))
   }
 }
+
+const endsStream: ReadonlySet<string> = new Set(['content_differs', 'index_unsuitable'])
 
 const documentOf = ({ org_id, seq, sequence, body }: DueBalance): BalanceDocument => ({
   org_id,

@@ -76,8 +76,8 @@ export const createProjectorMetrics = (
   })
   const balances = new Counter({
     name: 'commission_balances_total',
-    help: 'Balances of totals that were stored, by outcome. `different`: another content was there',
-    labelNames: ['generation', 'outcome'],
+    help: 'Balances of totals that were stored',
+    labelNames: ['generation'],
     registers,
   })
   const latency = new Histogram({
@@ -187,9 +187,7 @@ export const createProjectorMetrics = (
       countWritten: (outcome: 'written' | 'stale' | 'retried', items: number) => {
         if (items > 0) documents.inc({ generation, stream, outcome }, items)
       },
-      countBalances: (outcome: 'written' | 'different', count: number) => {
-        balances.inc({ generation, outcome }, count)
-      },
+      countBalances: (written: number) => balances.inc({ generation }, written),
       setUnowned: (topic: string, partitions: number) => unowned.set({ generation, topic }, partitions),
       setRecordsBehind: (topic: string, partition: number, milliseconds: number) =>
         clocks.set({ clock: 'records', generation, topic, partition }, -milliseconds / 1000),

@@ -88,9 +88,10 @@ export type PositionReader = {
   readonly readAt: (scope: ReadScope, documents: DocumentsOf, freshness: Freshness) => Promise<ReadAt>
   /** Returns the oldest time of all partitions of the generation. */
   readonly oldestTime: (generation: Generation, reading: Reading) => Promise<number>
-  /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
-  readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
-  /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live by now. */
+  /**
+   * Reads the positions of the live generation. Empty if another generation is live by now.
+   * Rejects with `unavailable` if no generation is live.
+   */
   readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
   /**
    * Returns the position with the latest time that this process has shown for it; undefined if it has shown a later
@@ -102,16 +103,15 @@ export type PositionReader = {
   /** Reads the document of this generation again before the next request: it may be another one of the same name. */
   readonly forget: (generation: Generation) => void
 }
-/** The positions of the live generation, by partition, and the name of the generation that is being built. */
-export type LivePositions = {
-  readonly generation: Generation
-  readonly building: string | null
-  readonly partitions: readonly PartitionPosition[]
-}
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
+/** The positions of the live generation, and the name of the generation that is being built. */
 export type ServedPositions = {
   readonly generation: Generation
+  readonly building: string | null
+  /** By partition; undefined if `readAt` would refuse it. */
   readonly partitions: readonly (PartitionPosition | undefined)[]
+  /** Why a partition is refused: the reason of the refusal. */
+  readonly notServed: ReadonlyMap<number, string>
 }
 type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
 
@@ -255,13 +255,6 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
   const oldestTime: PositionReader['oldestTime'] = async (generation, reading) =>
     Math.min(...(await readAll(generation, reading)).map(({ time }) => time))
 
-  const readLivePositions: PositionReader['readLivePositions'] = async signal => {
-    const reading = readingOfProcess(signal)
-    const { name, building } = await readLive(reading)
-    const generation = await generationNamed(name, reading)
-    return { generation, building, partitions: await readAll(generation, reading) }
-  }
-
   const readServedPositions: PositionReader['readServedPositions'] = async signal => {
     const reading = readingOfProcess(signal)
     const generation = live ?? (await liveGeneration(reading))
@@ -272,20 +265,22 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     // The positions of the new live generation are read next time.
     if (nowLive.name !== generation.name) {
       live = await generationNamed(nowLive.name, reading)
-      return { generation: live, partitions: [] }
+      return { generation: live, building: nowLive.building, partitions: [], notServed: new Map() }
     }
     live = generation
+    const notServed = new Map<number, string>()
     const served = partitions.map(partition => {
       try {
         const published = positionOf(partition)
-        if (published.publishedTo < minPositionOf(nowLive, partition)) return undefined
+        if (published.publishedTo < minPositionOf(nowLive, partition)) throw unavailable('position_went_back')
         return remember(generation, partition, allSeen[partition] ?? NOTHING_SEEN, published)
       } catch (error) {
-        if (error instanceof Refusal) return undefined
-        throw error
+        if (!(error instanceof Refusal)) throw error
+        notServed.set(partition, error.reason ?? error.code)
+        return undefined
       }
     })
-    return { generation, partitions: served }
+    return { generation, building: nowLive.building, partitions: served, notServed }
   }
 
   const latest: PositionReader['latest'] = (org, position) => {
@@ -302,7 +297,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     live = undefined
   }
 
-  const reads = { readAt, oldestTime, readLivePositions, readServedPositions }
+  const reads = { readAt, oldestTime, readServedPositions }
   return { ...reads, latest, liveBefore: () => live, forget } satisfies PositionReader
 }
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { expect, type TestContext, test } from 'vitest'
 import { createAdminServer } from '../../../api/admin/admin.ts'
+import { generationOf } from '../../support/layout.ts'
 
 type Parts = Parameters<typeof createAdminServer>[0]
 
@@ -40,6 +41,14 @@ test('a process without Elasticsearch is not ready, but accepts requests until i
   expect(await ask('/readyz/process')).toEqual({ status: 200, body: { ready: true, reasons: [] } })
   stopping = true
   expect(await ask('/readyz/process')).toEqual({ status: 503, body: { ready: false, reasons: ['stopping'] } })
+})
+
+test('an API that serves some partitions is ready, and its answer names the others', async t => {
+  const notServed = new Map([[1, 'not_read_again_yet']])
+  const positions = { generation: generationOf(), building: null, partitions: [], notServed }
+  const ask = await start(t, { readiness: async () => ({ notReady: [], positions }) })
+  const partitions_not_served = { 1: 'not_read_again_yet' }
+  expect(await ask('/readyz')).toEqual({ status: 200, body: { ready: true, reasons: [], partitions_not_served } })
 })
 
 test('a page that fails gives a 500 without the message of the error, and tells of the error once', async t => {

@@ -216,8 +216,7 @@ describe('a request', () => {
   const positions: PositionReader = {
     readAt: async () => ({ position, documents: [] }),
     oldestTime: async () => 0,
-    readLivePositions: async () => ({ generation, building: null, partitions: [position] }),
-    readServedPositions: async () => ({ generation, partitions: [position] }),
+    readServedPositions: async () => ({ generation, building: null, partitions: [position], notServed: new Map() }),
     latest: () => position,
     liveBefore: () => undefined,
     forget: () => undefined,
@@ -236,7 +235,6 @@ describe('a request', () => {
 
   test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
     ['readAt', signal => checked.readAt(scopeOf('org_a', signal), () => [], 'may-be-older')],
-    ['readLivePositions', signal => checked.readLivePositions(signal)],
     ['readServedPositions', signal => checked.readServedPositions(signal)],
     ['lookup', signal => checkedKeys.lookup('k', signal)],
     ['checkServed', signal => checkedKeys.checkServed(signal)],

@@ -12,9 +12,10 @@ test('waiting requests see no position below the positions that any process may 
       'position:g1:0': positionText(10, 1_000),
     }
     const reader = createPositionReader('p', async names => multiGetAnswer(names, documents), scheduleTimer)
-    const { partitions } = await reader.readServedPositions(new AbortController().signal)
-    return partitions.map(position => position?.publishedTo)
+    const { partitions, notServed } = await reader.readServedPositions(new AbortController().signal)
+    return [...partitions.map(position => position?.publishedTo), ...notServed]
   }
   expect([await servedWith(undefined), await servedWith([10])]).toEqual([[10], [10]])
-  expect([await servedWith([11]), await servedWith(null)]).toEqual([[undefined], [undefined]])
+  const refused = [undefined, [0, 'position_went_back']]
+  expect([await servedWith([11]), await servedWith(null)]).toEqual([refused, refused])
 })

@@ -7,7 +7,7 @@ import { answerList } from '../../../api/answer/answer-page.ts'
 import { createApiKeyCache } from '../../../core/reading/api-key-cache.ts'
 import { createCheckIndices, keysChecked } from '../../../core/reading/check-indices.ts'
 import { createReaders } from '../../../core/reading/readers.ts'
-import { Refusal } from '../../../core/runtime/refusals.ts'
+import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import { uncounted } from '../../../core/store/read/scope.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { View } from '../../support/model.ts'
@@ -131,7 +131,8 @@ export class Readers {
 
   async #askReady(): Promise<void> {
     await this.#ask('readiness', async () => {
-      await this.#api.positions.readLivePositions(signal)
+      const { partitions } = await this.#api.positions.readServedPositions(signal)
+      if (partitions.length === 0 || partitions.includes(undefined)) throw unavailable('no_position')
       await this.#api.keys.checkServed(signal)
     })
   }

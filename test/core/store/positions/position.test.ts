@@ -9,9 +9,9 @@ import { scopeOf } from '../../../support/read-scope.ts'
 
 const payout = (): DocumentName[] => [{ ...addressIn('i', 'org_a:payout_1'), form: 'record' }]
 
-test('the live positions name the generation that is being built, if a command builds one', async () => {
+test('the served positions name the generation that is being built, if a command builds one', async () => {
   const { documents, reader } = control({})
-  const building = async () => (await reader.readLivePositions(new AbortController().signal)).building
+  const building = async () => (await reader.readServedPositions(new AbortController().signal)).building
   expect(await building()).toBeNull()
   documents.live = JSON.stringify({ kind: 'live', body: { generation: 'g1', building: 'g2' } })
   expect(await building()).toBe('g2')
