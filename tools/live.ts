@@ -61,6 +61,25 @@ export const readProjection = async (send: Send, prefix: string): Promise<LivePr
   return { live, positions }
 }
 
+/** All that was published up to this moment is included, in milliseconds since 1970. */
+export const includedUpTo = ({ positions }: LiveProjection): number =>
+  Math.min(...Object.values(positions).flatMap(of => of.map(({ time }) => time)))
+
+/**
+ * As `readProjection`, once it includes what was published up to this moment; after `waitMs` as it is then.
+ * @throws as `readServedLive`
+ */
+export const readProjectionUpTo = async (
+  moment: number,
+  waitMs: number,
+  { send, prefix, sleep, elapsed }: Omit<Waiting, 'advice'>,
+): Promise<LiveProjection> => {
+  for (const until = elapsed() + waitMs; ; await sleep(POLL_MS)) {
+    const projection = await readProjection(send, prefix)
+    if (includedUpTo(projection) >= moment || elapsed() >= until) return projection
+  }
+}
+
 /**
  * Identifies the live copy of a stream. `adopt` and `rewind` change it: documents were missing, or in an earlier state,
  * until all was read again.
