@@ -61,12 +61,12 @@ export const readProjection = async (send: Send, prefix: string): Promise<LivePr
   return { live, positions }
 }
 
-/** All that was published up to this moment is included, in milliseconds since 1970. */
+/** All events up to this moment are included, in milliseconds since 1970. No projector publishes a time of API keys. */
 export const includedUpTo = ({ positions }: LiveProjection): number =>
-  Math.min(...Object.values(positions).flatMap(of => of.map(({ time }) => time)))
+  Math.min(...positions.events.map(({ time }) => time))
 
 /**
- * As `readProjection`, once it includes what was published up to this moment; after `waitMs` as it is then.
+ * As `readProjection`, once it includes the events that were published up to this moment; after `waitMs` as it is then.
  * @throws as `readServedLive`
  */
 export const readProjectionUpTo = async (

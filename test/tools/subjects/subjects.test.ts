@@ -55,7 +55,8 @@ const world = (t: Scope, texts: readonly string[]) => {
   for (const [name, body] of [['g2', { topic: 'events' }] as const, ['api-keys', { topic: 'keys' }] as const]) {
     const document = { kind: 'generation', body: { ...source, generation: name, ...body } }
     engine.put('p-control', generationId(name), 1, document)
-    put.position({}, name)
+    // No projector publishes a time of API keys.
+    put.position({ time: name === 'g2' ? 2 : 0 }, name)
   }
   put.position({})
   for (const [at, name] of texts.entries()) put.text(at, name)
@@ -144,27 +145,23 @@ test('a key is destroyed if the live copies stay during the searches, also while
 
 const DAY = 24 * 3_600_000
 
-test.for(['g1', 'api-keys'])(
-  'no key is destroyed while %s includes only what was published by yesterday',
-  async (name, t) => {
-    const { erase, put, clock, isKeyThere, isReceiptThere } = world(t, [sealed])
-    clock.now = 2 * DAY
-    for (const one of ['g1', 'api-keys']) put.position({ time: one === name ? DAY : 2 * DAY }, one)
-    const refusal =
-      'the documents include only what was published up to 1970-01-02T00:00:00.000Z: nothing was destroyed. ' +
-      'Is the projector running? To leave out what was published later: --complete-up-to 1970-01-02T00:00:00.000Z'
-    await expect(erase()).rejects.toThrow(refusal)
-    await expect(erase({ completeUpTo: DAY + 1 })).rejects.toThrow(refusal)
-    expect([isKeyThere(), isReceiptThere()]).toEqual([true, false])
-    expect(await erase({ completeUpTo: DAY })).toBe(exitCodes.done)
-    expect(isKeyThere()).toBe(false)
-  },
-)
+test('no key is destroyed while the documents include only the events of until yesterday', async t => {
+  const { erase, put, clock, isKeyThere, isReceiptThere } = world(t, [sealed])
+  clock.now = 2 * DAY
+  put.position({ time: DAY })
+  const refusal =
+    'the documents include only what was published up to 1970-01-02T00:00:00.000Z: nothing was destroyed. ' +
+    'Is the projector running? To leave out what was published later: --complete-up-to 1970-01-02T00:00:00.000Z'
+  await expect(erase()).rejects.toThrow(refusal)
+  await expect(erase({ completeUpTo: DAY + 1 })).rejects.toThrow(refusal)
+  expect([isKeyThere(), isReceiptThere()]).toEqual([true, false])
+  expect(await erase({ completeUpTo: DAY })).toBe(exitCodes.done)
+  expect(isKeyThere()).toBe(false)
+})
 
 test('an erasure waits until the documents include what was published before it began, also at rest', async t => {
   const { erase, put, steps, clock, isKeyThere } = world(t, [sealed])
   clock.now = DAY
-  put.position({ time: DAY }, 'api-keys')
   steps.onSleep = () => {
     if (clock.elapsed >= 1_000) put.times({ position: 9, time: DAY })
   }
