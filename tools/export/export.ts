@@ -29,6 +29,7 @@ import {
   type Manifest,
   type ManifestSource,
   namedIn,
+  refuseUnknownShard,
   sumsOf,
 } from './manifest.ts'
 import { beginAfter, countParts, type FormerPart, momentOfChange, otherTexts, writeSince } from './parts.ts'
@@ -157,6 +158,7 @@ const exportLocked = async (
   const signs = key !== undefined
   const made = { parquet: parquet || (signs && isThere('.parquet')), csv: csv || (signs && isThere('.csv')) }
   const source = await steps.sourceOf(read.position.generation.name, org)
+  refuseUnknownShard(source, options, steps)
   if (before && JSON.stringify(before.sandbox) !== JSON.stringify(source.sandbox)) {
     throw new CommandError(`${out} has an export of another ${generation}: choose another directory`)
   }
@@ -234,6 +236,7 @@ const writeAll = async (
   // Again, since the look at a large copy takes long.
   const { generation: live } = (await steps.readTotals(org, asOfChange(as_of))).position
   const now = await steps.sourceOf(live.name, org)
+  refuseUnknownShard(now, options, steps)
   if (now.rules_version !== rules_version) {
     throw new CommandError('other rules were made live meanwhile: export into an empty directory')
   }

@@ -20,16 +20,9 @@ import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionsOf, servedPositionsOf } from '../generations/generations.ts'
+import { assertOwnIndices, positionsOf, servedPositionsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
-import {
-  assertSameSourceAndRules,
-  type Live,
-  type LiveStream,
-  readLive,
-  recordedLive,
-  waitUntilPublished,
-} from '../live.ts'
+import { assertSameSourceAndRules, type Live, type LiveStream, recordedLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
@@ -185,7 +178,9 @@ export type KeyListed = {
  * @throws StopError `index_missing`, `index_replaced`; CommandError while the events are read again
  */
 export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
-  const { identity } = (await readLive(context.send, context.prefix))['api-keys']
+  // Who makes keys has no right on the indices of events.
+  const { identity } = (await recordedLive(context.send, context.prefix))['api-keys']
+  await assertOwnIndices(identity, context)
   await servedPositionsOf(identity, context)
 }
 
