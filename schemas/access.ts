@@ -125,11 +125,12 @@ const monitor = {
   privilege: 'monitor',
   reason: 'reads the id of the cluster, its health and its clock',
 } as const
-const reads = (names: readonly string[], reason: string): IndexPrivileges => ({
-  names,
-  privileges: ['read', 'view_index_metadata'],
-  reason,
-})
+/** A command compares all indices of a generation with those that a projector recorded, also those that it does not read. */
+const compares = {
+  names: [ofGenerations(kinds)],
+  privileges: ['view_index_metadata', 'monitor'],
+  reason: 'compares the ids of all indices and shards with the recorded ones: documents can be missing in another copy',
+} as const satisfies IndexPrivileges
 
 /** The key is the name of the files in deploy/access/. */
 export const identities = {
@@ -272,7 +273,14 @@ export const identities = {
     kafka: [],
     elasticsearch: {
       cluster: [],
-      indices: [reads([control, ofGenerations(answered)], 'reads an organization as the API answers it')],
+      indices: [
+        {
+          names: [control, ofGenerations(answered)],
+          privileges: ['read', 'view_index_metadata', 'monitor'],
+          reason: 'reads an organization as the API answers it',
+        },
+        compares,
+      ],
     },
   },
   close: {
@@ -286,6 +294,7 @@ export const identities = {
           privileges: ['read', 'view_index_metadata', 'monitor', 'maintenance'],
           reason: 'reads a period as the API answers it, the positions of parked records, and keys without their texts',
         },
+        compares,
       ],
     },
   },

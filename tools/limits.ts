@@ -17,6 +17,11 @@ export const CHUNK_RECORDS = 100
 export const CHUNK_BYTES = 6 * MiB
 /** Default seconds to wait until the projector has published what is in Kafka. */
 export const WAIT_DEFAULT_S = 60
+/**
+ * Milliseconds that an erasure waits until documents include what was published before it began. At rest they do after
+ * a second; the clocks of an operator and of a projector may differ by the rest.
+ */
+export const INCLUDED_WAIT_MS = 30_000
 /** Milliseconds between two reads of the projector's positions. */
 export const POLL_MS = 100
 /** Characters of a text value, and bytes of a binary value, that `show` prints. `--raw` and `--json` print all. */

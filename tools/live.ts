@@ -61,6 +61,25 @@ export const readProjection = async (send: Send, prefix: string): Promise<LivePr
   return { live, positions }
 }
 
+/** All events up to this moment are included, in milliseconds since 1970. No projector publishes a time of API keys. */
+export const includedUpTo = ({ positions }: LiveProjection): number =>
+  Math.min(...positions.events.map(({ time }) => time))
+
+/**
+ * As `readProjection`, once it includes the events that were published up to this moment; after `waitMs` as it is then.
+ * @throws as `readServedLive`
+ */
+export const readProjectionUpTo = async (
+  moment: number,
+  waitMs: number,
+  { send, prefix, sleep, elapsed }: Omit<Waiting, 'advice'>,
+): Promise<LiveProjection> => {
+  for (const until = elapsed() + waitMs; ; await sleep(POLL_MS)) {
+    const projection = await readProjection(send, prefix)
+    if (includedUpTo(projection) >= moment || elapsed() >= until) return projection
+  }
+}
+
 /**
  * Identifies the live copy of a stream. `adopt` and `rewind` change it: documents were missing, or in an earlier state,
  * until all was read again.

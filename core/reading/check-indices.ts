@@ -17,7 +17,7 @@ import {
   listKinds,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
-import { indexOfShard, lostAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
+import { lostAmong, type ShardIds, unknownAmong } from '../../schemas/stored/shard-ids.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -124,11 +124,10 @@ export const createCheckIndices = (
  * Each recorded shard must be found: Elasticsearch leaves out the shards of a node that does not answer, without an
  * error. Projectors that may not ask for ids record none, and then nothing is compared.
  */
-const assertShards = (recorded: ShardIds = {}, found: ShardIds, indices: readonly string[]): void => {
+const assertShards = (recorded: ShardIds | undefined, found: ShardIds, indices: readonly string[]): void => {
   const isRead = (index: string): boolean => indices.includes(index)
   if (lostAmong(recorded, found, isRead) !== undefined) throw unavailable('shard_lost')
-  const missing = Object.keys(recorded).some(shard => found[shard] === undefined && isRead(indexOfShard(shard)))
-  if (missing) throw unavailable('shards_unknown')
+  if (unknownAmong(recorded, found, isRead) !== undefined) throw unavailable('shards_unknown')
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */

@@ -76,3 +76,10 @@ export const lostAmong = (
   ofIndex: (index: string) => boolean = () => true,
 ): string | undefined =>
   Object.entries(recorded).find(([shard, id]) => (found[shard] ?? id) !== id && ofIndex(indexOfShard(shard)))?.[0]
+
+/** Returns the first recorded shard of these indices that has no id now: it cannot be compared. */
+export const unknownAmong = (
+  recorded: ShardIds = {},
+  found: ShardIds = {},
+  ofIndex: (index: string) => boolean = () => true,
+): string | undefined => Object.keys(recorded).find(shard => found[shard] === undefined && ofIndex(indexOfShard(shard)))

@@ -3,7 +3,13 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { apiSettings, projectorSettings } from '../../core/runtime/settings.ts'
-import { type AccessIdentity, fillIn, type IdentityName, identities } from '../../schemas/access.ts'
+import {
+  type AccessIdentity,
+  type ElasticsearchIndexPrivilege,
+  fillIn,
+  type IdentityName,
+  identities,
+} from '../../schemas/access.ts'
 import { apiKeysIndexOf, apiKeysParkedIndexOf, controlIndexOf, indexOf, kinds } from '../../schemas/stored/documents.ts'
 import { sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
 import { ACCESS_FILES, ACCESS_PAGE, accessFiles, accessPage } from './access-files.ts'
@@ -56,15 +62,17 @@ test('nobody has a right on the Kafka cluster, the projector writes no topic, an
   expect(holders('Create', 'keys')).toEqual(['topics'])
 })
 
-/** Whether a role names an index. */
-const opens = (identity: IdentityName, index: string): boolean => {
+/** Whether a role names an index, with this privilege if one is given. */
+const opens = (identity: IdentityName, index: string, privilege?: ElasticsearchIndexPrivilege): boolean => {
   const role: AccessIdentity['elasticsearch'] = (identities as Readonly<Record<string, AccessIdentity>>)[identity]
     ?.elasticsearch
-  return (role?.indices ?? []).some(({ names }) =>
-    names.some(name => {
-      const filled = fillIn(name, values)
-      return filled.startsWith('/') ? new RegExp(`^(?:${filled.slice(1, -1)})$`).test(index) : filled === index
-    }),
+  return (role?.indices ?? []).some(
+    ({ names, privileges }) =>
+      (privilege === undefined || privileges.includes(privilege)) &&
+      names.some(name => {
+        const filled = fillIn(name, values)
+        return filled.startsWith('/') ? new RegExp(`^(?:${filled.slice(1, -1)})$`).test(index) : filled === index
+      }),
   )
 }
 
@@ -97,6 +105,16 @@ describe('in Elasticsearch', () => {
       elasticsearch?.indices.some(({ privileges }) => privileges.some(one => one.startsWith('delete'))) ? [name] : [],
     )
     expect(deleting).toEqual(['projection'])
+  })
+
+  test('all that answers from documents can compare their shards; commands compare all indices of a generation', () => {
+    for (const name of Object.keys(identities) as IdentityName[]) {
+      const read = [...common, ...ofGeneration(prefix, 'g1'), ...sandbox].filter(index => opens(name, index, 'read'))
+      const ofCommand = read.some(index => index.endsWith('-payouts')) && name !== 'api'
+      for (const index of [...read, ...(ofCommand ? ofGeneration(prefix, 'g1') : [])])
+        for (const privilege of ['view_index_metadata', 'monitor'] as const)
+          expect(opens(name, index, privilege), `${name}: ${privilege} on ${index}`).toBe(true)
+    }
   })
 
   test('nobody opens an index of another installation, also of one with a longer prefix', () => {

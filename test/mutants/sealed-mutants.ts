@@ -48,9 +48,9 @@ export const sealedMutants: readonly Mutant[] = [
   },
   {
     name: 'a key that seals texts of others is destroyed',
-    inside: 'refuseShared',
-    find: '      if (key === undefined || isNamed(found)) continue\n',
-    replace: '      if (key === undefined || isNamed(found) || others.size === 0) continue\n',
+    inside: 'refuseLosses',
+    find: 'if (key === undefined || isNamed(text) || shared) continue',
+    replace: 'if (key === undefined || isNamed(text) || shared || others.size === 0) continue',
     flow,
   },
   {

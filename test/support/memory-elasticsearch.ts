@@ -200,9 +200,12 @@ type Terms = {
 type Filter = {
   readonly term?: { readonly org_id: string }
   readonly terms?: { readonly kind: readonly unknown[] }
+  readonly range?: Readonly<Record<string, { readonly gte: number }>>
 }
-const fits = ({ org_id, kind }: Document['source'], { term, terms }: Filter): boolean =>
-  (!term || org_id === term.org_id) && (!terms || terms.kind.includes(kind))
+const fits = (source: Document['source'], { term, terms, range = {} }: Filter): boolean =>
+  (!term || source.org_id === term.org_id) &&
+  (!terms || terms.kind.includes(source.kind)) &&
+  Object.entries(range).every(([field, { gte }]) => Number(source[field]) >= gte)
 
 const answerOf = (_id: string, { version, source, seqNo }: Kept) => ({
   ...{ _id, found: true, _version: version, _seq_no: seqNo, _primary_term: 1, _source: source },

@@ -32,6 +32,7 @@ import {
   type ManifestSource,
   namedIn,
   readJson,
+  refuseUnknownShard,
   sumsOf,
   writeJson,
 } from './manifest.ts'
@@ -178,6 +179,7 @@ const exportLocked = async (
   const signs = key !== undefined
   const made = { parquet: parquet || (signs && isThere('.parquet')), csv: csv || (signs && isThere('.csv')) }
   const source = await steps.sourceOf(read.position.generation.name, org)
+  refuseUnknownShard(source, options, steps)
   if (before && JSON.stringify(before.sandbox) !== JSON.stringify(source.sandbox)) {
     throw new CommandError(`${out} has an export of another ${generation}: choose another directory`)
   }
@@ -260,7 +262,8 @@ const writeAll = async (
   const after = await steps.readTotals(org, asOfChange(as_of))
   const sums = await assertWhole(files, { totals, last, position: after.position }, options, steps)
   // Again, since the look at a large copy takes long.
-  await steps.readTotals(org, asOfChange(as_of))
+  const { generation: live } = (await steps.readTotals(org, asOfChange(as_of))).position
+  refuseUnknownShard(await steps.sourceOf(live.name, org), options, steps)
   const isOfOneCopy = [...copies].every(copy => copy === read_from)
   if (open || !isOfOneCopy) await assertUnchanged(isOfOneCopy ? personalKinds : listKinds, as_of, options, steps)
   const manifest: Manifest = {

@@ -10,7 +10,7 @@ import type { Totals } from '../../schemas/resources.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
-import { identityOf } from '../generations/generations.ts'
+import { assertOwnIndices, recordedIdentityOf } from '../generations/generations.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { writeWhole } from '../whole-file.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
@@ -22,6 +22,8 @@ export type ManifestSource = {
   readonly partition: number
   readonly rules_version: number
   readonly sandbox?: SandboxBody
+  /** A recorded shard that could not be compared: it may have lost documents. */
+  readonly unknownShard?: string
 }
 /**
  * Returns a function that reads the topic and partition of an organization, the version of the rules of a generation,
@@ -30,9 +32,25 @@ export type ManifestSource = {
 export const sourceOf =
   (context: CommandContext) =>
   async (generation: string, org: string): Promise<ManifestSource> => {
-    const { topic, partitions, rules_version, sandbox } = await identityOf(generation, context)
-    return { topic, partition: partitionOf(org, partitions), rules_version, ...(sandbox && { sandbox }) }
+    const identity = await recordedIdentityOf(generation, context)
+    const unknownShard = await assertOwnIndices(identity, context)
+    const { topic, partitions, rules_version, sandbox } = identity
+    const source = { topic, partition: partitionOf(org, partitions), rules_version, ...(sandbox && { sandbox }) }
+    return { ...source, ...(unknownShard !== undefined && { unknownShard }) }
   }
+
+/** Like the API before it signs a checkpoint. @throws CommandError before a signature while a shard cannot be compared */
+export const refuseUnknownShard = (
+  { unknownShard }: ManifestSource,
+  { sign }: { readonly sign?: string | undefined },
+  { say }: Pick<CommandContext, 'say'>,
+): void => {
+  if (unknownShard === undefined) return
+  const what = `the shard ${unknownShard} cannot be compared with the recorded one, and documents may be missing`
+  const advice = 'its node may be away, or this user lacks monitor on the indices (docs/access.md)'
+  if (sign !== undefined) throw new CommandError(`${what}: ${advice}. Nothing was signed`)
+  say(`${what}: ${advice}`)
+}
 
 /** The bytes of a file. */
 export type DescribedFile = { readonly file: string; readonly bytes: number; readonly sha256: string }

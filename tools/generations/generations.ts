@@ -28,6 +28,7 @@ import {
   writtenId,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
+import { unknownAmong } from '../../schemas/stored/shard-ids.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { carryOut } from '../leftovers/carry-out.ts'
@@ -60,13 +61,15 @@ export const recordedIdentityOf = async (name: string, { send, prefix }: Command
 /**
  * A restored index can lack the last records, and have keys and payouts in an earlier state: nothing is answered from
  * it before it is taken over, as by the API. Of a generation of an older version no ids are known.
+ * @returns a recorded shard that could not be compared: it has no id now, or the user has no right to ask for it
  * @throws StopError `index_missing`, `index_replaced`
  */
 export const assertOwnIndices = async (
-  identity: Pick<GenerationBody, 'generation' | 'indices'>,
+  identity: Pick<GenerationBody, 'generation' | 'indices' | 'shards' | 'lost'>,
   { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
-): Promise<void> => {
-  if (identity.indices !== undefined) await assertSameIndices(identity, { request: send, prefix })
+): Promise<string | undefined> => {
+  if (identity.indices === undefined) return undefined
+  return unknownAmong(identity.shards, await assertSameIndices(identity, { request: send, prefix }))
 }
 
 /**

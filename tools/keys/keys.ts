@@ -20,16 +20,9 @@ import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionsOf, servedPositionsOf } from '../generations/generations.ts'
+import { assertOwnIndices, positionsOf, servedPositionsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
-import {
-  assertSameSourceAndRules,
-  type Live,
-  type LiveStream,
-  readLive,
-  recordedLive,
-  waitUntilPublished,
-} from '../live.ts'
+import { assertSameSourceAndRules, type Live, type LiveStream, recordedLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
@@ -122,7 +115,9 @@ export const revokeKey = async (
     return exitCodes.done
   }
   const publish = await preparePublish(context)
-  const head = await headOf(org, id, context)
+  const read = () => headOf(org, id, context)
+  // The event that made the key may be behind the projection. A revocation of a known key waits for nothing.
+  const head = (await read()) ?? (await untilAllProjected(waitSeconds, context).then(read))
   if (head === undefined) {
     await assertKeysReadable(context)
     throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
@@ -183,7 +178,9 @@ export type KeyListed = {
  * @throws StopError `index_missing`, `index_replaced`; CommandError while the events are read again
  */
 export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
-  const { identity } = (await readLive(context.send, context.prefix))['api-keys']
+  // Who makes keys has no right on the indices of events.
+  const { identity } = (await recordedLive(context.send, context.prefix))['api-keys']
+  await assertOwnIndices(identity, context)
   await servedPositionsOf(identity, context)
 }
 
@@ -263,6 +260,18 @@ const headOf = async (
   return found?.found ? found._source : undefined
 }
 
+/**
+ * Waits until the documents have every event of keys that is published now: without it a key that was revoked can look
+ * valid.
+ * @throws CommandError after `waitSeconds`; also as `preparePublish`
+ */
+export const untilAllProjected = async (waitSeconds: number, context: KafkaContext): Promise<void> => {
+  await using stack = new AsyncDisposableStack()
+  const { stream, end } = await openTopic(await recordedLive(context.send, context.prefix), stack, context)
+  const advice = 'Nothing was published. Run the same command again then'
+  await waitUntilPublished(stream, new Map([[KEYS_PARTITION, end]]), waitSeconds, { ...context, advice })
+}
+
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
 
 /** Returns the function that publishes, after a check that the projection is made from this topic, as it is now. */
@@ -272,11 +281,8 @@ const preparePublish = async (
 ): Promise<Publish> => {
   const live = await recordedLive(context.send, context.prefix)
   check(live)
-  const stream = live['api-keys']
   await using stack = new AsyncDisposableStack()
-  const admin = await connectAdmin(context.kafka, stack)
-  await assertSameSourceAndRules(stream, { ...context, admin })
-  await assertNothingLost(stream, admin, context)
+  const { stream } = await openTopic(live, stack, context)
 
   return async (event, waitSeconds, advice, onStored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
@@ -293,15 +299,27 @@ const preparePublish = async (
   }
 }
 
+/** Returns the stream of keys, and the end of its topic. @throws if another topic is projected, or one that lost events */
+const openTopic = async (
+  live: Live,
+  stack: AsyncDisposableStack,
+  context: KafkaContext,
+): Promise<{ readonly stream: LiveStream; readonly end: number }> => {
+  const stream = live['api-keys']
+  const admin = await connectAdmin(context.kafka, stack)
+  await assertSameSourceAndRules(stream, { ...context, admin })
+  return { stream, end: await endWithNothingLost(stream, admin, context) }
+}
+
 /**
- * The projector reads no event that Kafka puts before its position, and a key that a lost event revoked is still
- * revoked in the documents.
+ * Returns the end of the topic. The projector reads no event that Kafka puts before its position, and a key that a lost
+ * event revoked is still revoked in the documents.
  * @throws CommandError if the topic ends before the position
  */
-const assertNothingLost = async ({ identity }: LiveStream, admin: Admin, context: KafkaContext): Promise<void> => {
+const endWithNothingLost = async ({ identity }: LiveStream, admin: Admin, context: KafkaContext): Promise<number> => {
   const position = (await positionsOf(identity, context))[KEYS_PARTITION] ?? 0
   const end = endOfPartition(KEYS_PARTITION, await fetchEnds(admin, identity.topic))
-  if (end >= position) return
+  if (end >= position) return end
   const what = `${identity.topic} ends at ${end}, before ${position}: it has lost events that are projected`
   throw new CommandError(`${what}. Run npx commission projection adopt (docs/archive.md), then the same again`)
 }

@@ -1,13 +1,14 @@
 /**
  * `commission keys rotate`: makes the next key, with the name, the permissions and the networks of a key in use.
- * Promises: the key in use stays valid until somebody revokes it. No event gives it an end: clients change to the next
+ * Promises: the key in use stays valid until somebody revokes it. No key follows one that was revoked before: the events
+ * that are published are projected before the key in use is read, and it is read again afterwards. No event gives it an end: clients change to the next
  * key in their own time, and the operator sees in the logs of the API when the old id no longer asks.
  */
 
 import { isKeyPermission } from '../../schemas/values.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertKeysReadable, type CreateKeyOptions, createAndTell, findKeys } from './keys.ts'
+import { assertKeysReadable, type CreateKeyOptions, createAndTell, findKeys, untilAllProjected } from './keys.ts'
 
 export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions' | 'networks'> & {
   readonly id: string
@@ -20,8 +21,9 @@ export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions' | '
 export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
   const { org, id, expiresAt } = options
   await assertKeysReadable(context)
-  const keys = await findKeys(org, context)
-  const key = keys.find(known => known.id === id)
+  await untilAllProjected(options.waitSeconds, context)
+  const read = async () => (await findKeys(org, context)).find(known => known.id === id)
+  const key = await read()
   if (key === undefined) throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
   if (key.revoked) throw new CommandError(`${id} of ${org} is revoked: make a new key (npx commission keys create)`)
   const name = options.name ?? key.name
@@ -32,6 +34,10 @@ export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext
   const permissions = key.permissions.filter(isKeyPermission)
   const networks = options.networks ?? (key.allowed_networks && [...key.allowed_networks])
   const next = await createAndTell({ ...options, name, permissions, networks }, context, id)
+  if ((await read())?.revoked !== false) {
+    const advice = `revoke ${next} now: npx commission keys revoke --org ${org} --id ${next}`
+    throw new CommandError(`${id} was revoked meanwhile, and the API accepts ${next}: ${advice}`)
+  }
   context.say(
     `The API accepts ${next} now, and ${id} as before. When every client has the new key, revoke the old one:`,
   )

@@ -59,11 +59,13 @@ export const searchedGenerations = async (context: CommandContext): Promise<Sear
 /**
  * @param org only reps and payroll records of this organization; undefined for all. A parked record of the person may
  *   have the id of another organization, so all of them are searched
+ * @param since only of events at and after this offset of their partition
  */
 export async function* findTexts(
   { name, indices, context }: SearchedGeneration,
   org: string | undefined,
   subject: Subject | undefined,
+  since = 0,
 ): AsyncGenerator<FoundText> {
   // A generation that is being made or dropped may have no document that says its layout: it is searched as in each.
   // An index of the other layout is not there, or has no document with the kind that is searched for.
@@ -76,8 +78,13 @@ export async function* findTexts(
 
   async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
     const targets = new Map(layouts.map(layout => layout.searchOf([kind], of)).map(target => [target.index, target]))
-    // A generation that was never whole, or is being dropped, may lack an index. Of API keys only parked ones count.
-    for (const target of targets.values()) if (indices.includes(target.index)) yield* scan<Source>(target, context)
+    const offset = kind === 'parked' ? 'offset' : 'seq'
+    const later = since > 0 ? [{ range: { [offset]: { gte: since } } }] : []
+    for (const target of targets.values()) {
+      // A generation that was never whole, or is being dropped, may lack an index. Of API keys only parked ones count.
+      if (!indices.includes(target.index)) continue
+      yield* scan<Source>({ ...target, filters: [...target.filters, ...later] }, context)
+    }
   }
 }
 

@@ -5,12 +5,21 @@
 import { hash } from 'node:crypto'
 import type { KeySources } from '../../core/reading/index.ts'
 import { assertSeesAll } from '../../core/store/index.ts'
+import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf } from '../generations/generations.ts'
-import { copyIn, readProjection, readServedLive } from '../live.ts'
+import { INCLUDED_WAIT_MS } from '../limits.ts'
+import {
+  copyIn,
+  includedUpTo,
+  type LiveProjection,
+  readProjection,
+  readProjectionUpTo,
+  readServedLive,
+} from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
 import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
@@ -29,6 +38,8 @@ export type EraseSubjectOptions = Subject & {
   readonly confirm: string | undefined
   /** Also a key that seals texts of others: these are lost, too. */
   readonly shared: boolean
+  /** Milliseconds since 1970: what was published later may be missing. By default nothing that is there by now. */
+  readonly completeUpTo?: number | undefined
   readonly json: boolean
 }
 
@@ -103,7 +114,7 @@ const isNamed = ({ concern }: FoundText): boolean => concern === 'named'
 
 /** Destroys the keys of a person. Without `confirm` it only shows what would be lost. */
 export const eraseSubject = async (
-  { org, rep, confirm, shared, json }: EraseSubjectOptions,
+  { org, rep, confirm, shared, completeUpTo, json }: EraseSubjectOptions,
   context: SubjectsContext,
 ): Promise<ExitCode> => {
   const { out, say } = context
@@ -111,7 +122,7 @@ export const eraseSubject = async (
   if (confirm !== undefined && confirm !== rep) {
     throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
   }
-  const copies = await liveCopies(context)
+  const before = await wholeProjection(completeUpTo, context)
   const found = await findEverywhere({ org, rep }, context)
   const texts = found.flatMap(({ texts }) => texts.filter(isNamed))
   const keys = keysOf(texts)
@@ -125,7 +136,8 @@ export const eraseSubject = async (
     const what = `${where} neither ${missing.join(', ')} nor a receipt`
     throw new CommandError(`${what}: nothing was destroyed. Is it the directory that the API reads?`)
   }
-  if (!shared) await refuseShared({ org, rep }, keys, context)
+  const searched = { subject: { org, rep }, keys, texts, shared }
+  if (!shared) await refuseLosses(searched, wholeLog, context)
 
   const receipts = keys.map(key_id => receiptOf(key_id, texts, { org, rep }, context))
   const left = leftReadable(found.flatMap(({ texts }) => texts))
@@ -150,12 +162,10 @@ export const eraseSubject = async (
     say(`erased before: ${keys.join(', ')}. Remove them from all copies of the directory, too.`)
     return end()
   }
-  // The searches take minutes. A copy that was restored or read again meanwhile can lack texts of others.
-  if ((await liveCopies(context)) !== copies) {
-    const why = 'a copy was restored or taken over, ids of shards were recorded, or a wrong clock was corrected'
-    const what = `another generation was made live meanwhile, ${why}`
-    throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
-  }
+  // The searches take minutes: what was projected meanwhile is searched directly before.
+  const after = await sameProjection(before, context)
+  await refuseLosses(searched, stream => firstSince(before.positions[stream], after.positions[stream]), context)
+  await sameProjection(before, context)
   for (const receipt of receipts) {
     const { key_id } = receipt
     if (states[key_id] === 'erased') {
@@ -195,21 +205,48 @@ const leftLines = ({ texts_in_the_open: open, parked_to_look_at: parked }: LeftR
   ...(parked > 0 ? [`${parked} parked records may have texts that stay readable: report names them`] : []),
 ]
 
-/** @throws CommandError if a key seals the text of somebody else: the text would be lost, too */
-const refuseShared = async (subject: Subject, keys: readonly string[], context: SubjectsContext): Promise<void> => {
+type Searched = Pick<EraseSubjectOptions, 'shared'> & {
+  readonly subject: Subject
+  readonly keys: readonly string[]
+  /** The texts of the person that were found. */
+  readonly texts: readonly FoundText[]
+}
+/** The offset from which a stream is searched; undefined: it is not. */
+type SearchedFrom = (stream: Stream) => number | undefined
+const wholeLog: SearchedFrom = () => 0
+
+/**
+ * Searches the live generation, and parked API keys.
+ * @throws CommandError if a key seals the text of somebody else, which would be lost, too, or if the person has another
+ *   sealed text than those that were found
+ */
+const refuseLosses = async (
+  { subject, keys, texts: known, shared }: Searched,
+  from: SearchedFrom,
+  context: SubjectsContext,
+): Promise<void> => {
   const live = await liveGeneration(context)
-  const searched = (await searchedGenerations(context)).filter(({ label }) =>
-    [live.label, API_KEYS_GENERATION].includes(label),
-  )
+  const streams = new Map<string, Stream>([
+    [live.label, 'events'],
+    [API_KEYS_GENERATION, 'api-keys'],
+  ])
+  const found = new Set(known.flatMap(({ sealed }) => sealed))
   const others = new Map<string, string>()
   let texts = 0
-  for (const one of searched) {
-    for await (const found of withProgress(findTexts(one, undefined, subject), context)) {
-      const key = found.keys.find(one => keys.includes(one))
-      if (key === undefined || isNamed(found)) continue
-      texts += found.sealed.length
-      const { subject: other } = found
-      others.set(other ? `${other.rep} of ${other.org}` : `parked record ${found.id}`, key)
+  for (const one of await searchedGenerations(context)) {
+    const stream = streams.get(one.label)
+    const since = stream && from(stream)
+    if (since === undefined) continue
+    for await (const text of withProgress(findTexts(one, undefined, subject, since), context)) {
+      if (isNamed(text) && text.sealed.some(sealed => !found.has(sealed))) {
+        const what = `a sealed text of ${subject.rep} was published meanwhile`
+        throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
+      }
+      const key = text.keys.find(one => keys.includes(one))
+      if (key === undefined || isNamed(text) || shared) continue
+      texts += text.sealed.length
+      const { subject: other } = text
+      others.set(other ? `${other.rep} of ${other.org}` : `parked record ${text.id}`, key)
     }
   }
   const [first] = others
@@ -217,6 +254,13 @@ const refuseShared = async (subject: Subject, keys: readonly string[], context: 
   const what = `${first[1]} also seals ${texts} texts of ${others.size} others, for example of ${first[0]}`
   const advice = 'Publish those texts again, sealed with other keys, then use --shared'
   throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
+}
+
+type Positions = LiveProjection['positions'][Stream]
+/** The lowest offset that was projected meanwhile; undefined if nothing was. A partition at rest does not count. */
+const firstSince = (before: Positions, after: Positions): number | undefined => {
+  const advanced = before.filter(({ position }, partition) => after[partition]?.position !== position)
+  return advanced.length === 0 ? undefined : Math.min(...advanced.map(({ position }) => position))
 }
 
 type FoundIn = { readonly generation: string; readonly texts: readonly FoundText[] }
@@ -250,12 +294,36 @@ const liveGeneration = async (context: SubjectsContext): Promise<SearchedGenerat
 }
 
 /**
- * Names the live copies of both streams: another text if one was replaced, or taken over, since. `adopt` and `rewind`
- * raise `taken_back`.
- * @throws as `readServedLive`
+ * Returns the live projection, which includes what was published before the command began. What it lacks is in no
+ * search: a destroyed key could seal it, and other keys of the person would stay.
+ * @param completeUpTo it need not include what was published later
+ * @throws CommandError if it includes less after INCLUDED_WAIT_MS; also as `readServedLive`
  */
-const liveCopies = async ({ send, prefix }: SubjectsContext): Promise<string> => {
-  const projection = await readProjection(send, prefix)
+const wholeProjection = async (completeUpTo: number | undefined, context: SubjectsContext): Promise<LiveProjection> => {
+  const moment = completeUpTo ?? context.now()
+  const projection = await readProjectionUpTo(moment, INCLUDED_WAIT_MS, context)
+  const included = includedUpTo(projection)
+  if (included >= moment) return projection
+  const what = `the documents include only what was published up to ${timeOf(included)}`
+  const advice = `Is the projector running? To leave out what was published later: --complete-up-to ${timeOf(included)}`
+  throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
+}
+
+/**
+ * Reads the positions again.
+ * @throws CommandError if a live copy was replaced, or taken over, since. It can lack texts of others. Also as
+ *   `readServedLive`
+ */
+const sameProjection = async (before: LiveProjection, { send, prefix }: SubjectsContext): Promise<LiveProjection> => {
+  const now = await readProjection(send, prefix)
+  if (copiesIn(now) === copiesIn(before)) return now
+  const why = 'a copy was restored or taken over, ids of shards were recorded, or a wrong clock was corrected'
+  const what = `another generation was made live meanwhile, ${why}`
+  throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
+}
+
+/** Names the live copies of both streams. `adopt` and `rewind` raise `taken_back`. */
+const copiesIn = (projection: LiveProjection): string => {
   const { generation } = projection.live.events.identity
   return JSON.stringify([generation, copyIn(projection, 'events'), copyIn(projection, 'api-keys')])
 }

@@ -1,11 +1,14 @@
 /** The manifest of an export: when it may be signed, and which sandbox it names. */
 import { hash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { StopError } from '../../../core/runtime/index.ts'
 import { createSigningKey, parseNote, textOfSigningKey } from '../../../core/runtime/signing/note.ts'
+import type { CommandContext } from '../../../tools/context.ts'
 import { type ExportOptions, exportOrganization } from '../../../tools/export/export.ts'
-import type { Manifest } from '../../../tools/export/manifest.ts'
+import { type Manifest, type ManifestSource, sourceOf } from '../../../tools/export/manifest.ts'
+import { sending } from '../../support/answering.ts'
 import { emptyCopy, growingSteps, growTo } from '../../support/growing-copies.ts'
 
 const keyFile = (): string => {
@@ -118,4 +121,66 @@ test('a signature goes on after a run that was killed while it made tables anew'
   writeFileSync(join(out, 'payouts.csv'), 'made anew, and not named yet')
   expect(await run(out, { sign: keyFile() })).toBe(0)
   expect(signedIn(out).tables).toEqual(tables)
+})
+
+test('while a recorded shard cannot be compared, an export warns, and is not signed', async () => {
+  const said: string[] = []
+  const of = { topic: 't', partition: 0, rules_version: 2 }
+  const unknown = { ...of, unknownShard: 'p-g1-payouts/0' }
+  const signed = (out: string, ...sources: readonly ManifestSource[]) => {
+    const left = [...sources]
+    const sourceOf = async () => left.shift() ?? of
+    const say = (line: string) => void said.push(line)
+    const options = { org: 'org_a', asOf: undefined, out, parquet: false, json: false }
+    return (sign: string | undefined) => exportOrganization({ ...options, sign }, growingSteps(4, { sourceOf, say }))
+  }
+  const refusal = 'the shard p-g1-payouts/0 cannot be compared with the recorded one, and documents may be missing'
+  for (const sources of [[unknown], [of, unknown]]) {
+    const out = emptyCopy()
+    await expect(signed(out, ...sources)(keyFile())).rejects.toThrow(refusal)
+    expect(existsSync(join(out, 'manifest.note'))).toBe(false)
+    expect(await signed(out, of)(keyFile())).toBe(0)
+  }
+  const out = emptyCopy()
+  expect(await signed(out, unknown)(undefined)).toBe(0)
+  expect(said.filter(line => line.startsWith(refusal))).toHaveLength(1)
+  // Finished, and not signed yet.
+  await expect(signed(out, unknown)(keyFile())).rejects.toThrow(refusal)
+})
+
+test.for([
+  { what: 'a shard without an id', ids: { 'p-control/0': 'x' }, unknownShard: 'p-g1-payouts/0' },
+  { what: 'all shards, if it may not ask', ids: undefined, unknownShard: 'p-control/0' },
+  {
+    what: 'no shard, if all are as recorded',
+    ids: { 'p-control/0': 'x', 'p-g1-payouts/0': 'y' },
+    unknownShard: undefined,
+  },
+])('the source of an export names $what', async ({ ids, unknownShard }) => {
+  const shards = { 'p-control/0': 'x', 'p-g1-payouts/0': 'y' }
+  const indices = { 'p-g1-payouts': 'a' }
+  const identity = { generation: 'g1', topic: 't', cluster_id: 'c', partitions: 1, rules_version: 2, indices, shards }
+  const statsOf = (shard: string, id: string) => {
+    const [index = '', number = ''] = shard.split('/')
+    const copy = { routing: { primary: true }, commit: { user_data: { history_uuid: id } } }
+    return [index, { shards: { [number]: [copy] } }]
+  }
+  const send = sending(async ({ path }) => {
+    if (path.startsWith('/_security/')) return { status: 200, body: { indices: [] } }
+    if (path === '/p-*/_settings') {
+      const settings = Object.entries({ ...indices, 'p-control': 'b' }).map(([name, uuid]) => [
+        name,
+        { settings: { index: { uuid } } },
+      ])
+      return { status: 200, body: Object.fromEntries(settings) }
+    }
+    if (path === '/p-*/_stats/get') {
+      if (ids === undefined) throw new StopError('access_refused', 'monitor')
+      const stats = Object.entries(ids).map(([shard, id]) => statsOf(shard, id))
+      return { status: 200, body: { indices: Object.fromEntries(stats) } }
+    }
+    return { status: 200, body: { found: true, _source: { kind: 'generation', body: identity } } }
+  })
+  const source = await sourceOf({ send, prefix: 'p' } as unknown as CommandContext)('g1', 'org_a')
+  expect(source.unknownShard).toBe(unknownShard)
 })

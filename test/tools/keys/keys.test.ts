@@ -47,7 +47,8 @@ const withCopy = (id: string, position: number) => {
   const recorded = Object.fromEntries(names.map(name => [name, name]))
   const documents: Readonly<Record<string, object>> = {
     live: { generation: 'g1' },
-    'generation:g1': { generation: 'g1', topic: 'events', partitions: 1, rules_version: 1 },
+    // The role of `keys` does not see it.
+    'generation:g1': { ...{ generation: 'g1', topic: 'events', partitions: 1 }, indices: { 'test-g1-reps': 'x' } },
     'generation:api-keys': {
       generation: 'api-keys',
       topic: 'keys',

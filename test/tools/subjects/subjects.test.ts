@@ -6,12 +6,14 @@ import {
   generationId,
   LIVE_ID,
   type LiveDocument,
+  type PartitionTime,
   type PositionDocument,
   positionId,
+  timesId,
 } from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { exitCodes } from '../../../tools/exit-codes.ts'
-import { eraseSubject } from '../../../tools/subjects/subjects.ts'
+import { type EraseSubjectOptions, eraseSubject } from '../../../tools/subjects/subjects.ts'
 import { sending } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import type { Scope } from '../../support/scope.ts'
@@ -32,11 +34,16 @@ const world = (t: Scope, texts: readonly string[]) => {
         kind: 'generation',
         body: { ...source, generation: 'g1', topic: 'events', ...body },
       }),
-    position: (body: Partial<PositionDocument['body']>, generation = 'g1') =>
-      engine.put('p-control', positionId(generation, 0), 1, { kind: 'position', body: { ...position, ...body } }),
-    text: (seq: number, name: string) => {
-      const { _index, _id } = layoutOf('p', { generation: 'g1', topic: 'events' }).addressOf('reps', `${rep}@${seq}`)
-      engine.put(_index, _id, seq, { org_id: org, seq, body_bytes: 9, body: { id: rep, name, email: null } })
+    position: (body: Partial<PositionDocument['body']>, generation = 'g1', partition = 0) =>
+      engine.put('p-control', positionId(generation, partition), 1, {
+        kind: 'position',
+        body: { ...position, ...body },
+      }),
+    times: (time: PartitionTime) =>
+      engine.put('p-control', timesId('g1'), 1, { kind: 'times', body: { partitions: { 0: time } } }),
+    text: (seq: number, name: string, id = rep) => {
+      const { _index, _id } = layoutOf('p', { generation: 'g1', topic: 'events' }).addressOf('reps', `${id}@${seq}`)
+      engine.put(_index, _id, seq, { org_id: org, seq, body_bytes: 9, body: { id, name, email: null } })
     },
     parked: (offset: number, value: string) => {
       const body = { key: null, value: Buffer.from(value).toString('base64'), headers: [] }
@@ -48,7 +55,8 @@ const world = (t: Scope, texts: readonly string[]) => {
   for (const [name, body] of [['g2', { topic: 'events' }] as const, ['api-keys', { topic: 'keys' }] as const]) {
     const document = { kind: 'generation', body: { ...source, generation: name, ...body } }
     engine.put('p-control', generationId(name), 1, document)
-    put.position({}, name)
+    // No projector publishes a time of API keys.
+    put.position({ time: name === 'g2' ? 2 : 0 }, name)
   }
   put.position({})
   for (const [at, name] of texts.entries()) put.text(at, name)
@@ -56,31 +64,51 @@ const world = (t: Scope, texts: readonly string[]) => {
   const out: string[] = []
   const said: string[] = []
   let searches = 0
+  const ranges: object[] = []
+  const clock = { now: 0, elapsed: 0 }
   const steps = {
     /** Called before each search of the reps of g1, with the number of those before. */
     onSearch: (_: number): void => undefined,
+    /** The same, once the search has its view. */
+    afterSearch: (_: number): void => undefined,
+    /** Called when the command waits. */
+    onSleep: (): void => undefined,
   }
   const context = {
     send: sending(async (request, signal) => {
       if (request.path.startsWith('/_resolve/index/p-sandbox')) return { status: 404, body: {} }
       if (request.path.startsWith('/_resolve/'))
         return { status: 200, body: { indices: ['p-g1-reps', 'p-g1-parked'].map(name => ({ name })) } }
-      if (request.path === '/p-g1-reps/_pit') steps.onSearch(searches++)
+      if (request.path === '/p-g1-reps/_pit') {
+        steps.onSearch(searches)
+        const opened = await engine.send(request, signal)
+        steps.afterSearch(searches++)
+        return opened
+      }
+      if (request.path === '/_search') ranges.push(...rangesIn(request.body))
       return engine.send(request, signal)
     }),
     ...{ prefix: 'p', out: (text: string | Buffer) => void out.push(String(text)), draw: undefined, keys: sources },
-    ...{ say: (line: string) => void said.push(line), now: () => 0, elapsed: () => 0, sleep: async () => undefined },
+    ...{ say: (line: string) => void said.push(line), now: () => clock.now, elapsed: () => clock.elapsed },
+    sleep: async (milliseconds: number) => {
+      clock.elapsed += milliseconds
+      steps.onSleep()
+    },
     signal: new AbortController().signal,
   }
   return {
-    ...{ put, steps, out, said, directory },
+    ...{ put, steps, clock, ranges, out, said, directory },
     isKeyThere: () => existsSync(join(directory, 'k7.key')),
     isReceiptThere: () => existsSync(join(directory, 'k7.erased.json')),
-    erase: (given: { readonly confirm?: undefined } = {}) =>
+    erase: (given: Partial<Pick<EraseSubjectOptions, 'confirm' | 'shared' | 'completeUpTo'>> = {}) =>
       eraseSubject({ org, rep, confirm: rep, shared: false, json: true, ...given }, context),
   }
 }
 type World = ReturnType<typeof world>
+const rangesIn = (body: unknown): object[] => {
+  const { query, _source } = body as { query: { bool?: { filter: { range?: object }[] } }; _source?: unknown }
+  return _source ? (query.bool?.filter ?? []).flatMap(({ range }) => range ?? []) : []
+}
 
 const meanwhile: Readonly<Record<string, (put: World['put']) => void>> = {
   'another generation was made live': put => put.live({ generation: 'g2' }),
@@ -98,6 +126,13 @@ test.for(Object.entries(meanwhile))('no key is destroyed if %s during the last s
   expect([isKeyThere(), isReceiptThere()]).toEqual([true, false])
 })
 
+test('no key is destroyed if another generation was made live during the search directly before', async t => {
+  const { erase, steps, put, isKeyThere } = world(t, [sealed])
+  steps.onSearch = before => (before === 2 ? put.live({ generation: 'g2' }) : put.position({ position: 10 + before }))
+  await expect(erase()).rejects.toThrow('another generation was made live meanwhile')
+  expect(isKeyThere()).toBe(true)
+})
+
 test('a key is destroyed if the live copies stay during the searches, also while projectors publish and start', async t => {
   const { erase, steps, put, isKeyThere } = world(t, [sealed])
   steps.onSearch = before => {
@@ -106,6 +141,86 @@ test('a key is destroyed if the live copies stay during the searches, also while
   }
   expect(await erase()).toBe(exitCodes.done)
   expect(isKeyThere()).toBe(false)
+})
+
+const DAY = 24 * 3_600_000
+
+test('no key is destroyed while the documents include only the events of until yesterday', async t => {
+  const { erase, put, clock, isKeyThere, isReceiptThere } = world(t, [sealed])
+  clock.now = 2 * DAY
+  put.position({ time: DAY })
+  const refusal =
+    'the documents include only what was published up to 1970-01-02T00:00:00.000Z: nothing was destroyed. ' +
+    'Is the projector running? To leave out what was published later: --complete-up-to 1970-01-02T00:00:00.000Z'
+  await expect(erase()).rejects.toThrow(refusal)
+  await expect(erase({ completeUpTo: DAY + 1 })).rejects.toThrow(refusal)
+  expect([isKeyThere(), isReceiptThere()]).toEqual([true, false])
+  expect(await erase({ completeUpTo: DAY })).toBe(exitCodes.done)
+  expect(isKeyThere()).toBe(false)
+})
+
+test('an erasure waits until the documents include what was published before it began, also at rest', async t => {
+  const { erase, put, steps, clock, isKeyThere } = world(t, [sealed])
+  clock.now = DAY
+  steps.onSleep = () => {
+    if (clock.elapsed >= 1_000) put.times({ position: 9, time: DAY })
+  }
+  expect(await erase()).toBe(exitCodes.done)
+  expect([isKeyThere(), clock.elapsed]).toEqual([false, 1_000])
+})
+
+const later = seal('Ines D', { org, record: rep, field: 'name', keyId: 'k8' })
+const late = {
+  ofOther: {
+    what: 'somebody else gets a text with it',
+    put: (put: World['put']) =>
+      put.text(9, seal('Bela', { org, record: 'rep_8', field: 'name', keyId: 'k7' }), 'rep_8'),
+    says: 'k7 also seals 1 texts of 1 others, for example of rep_8 of org_1: nothing was destroyed',
+  },
+  ofPerson: {
+    what: 'the person gets a text with another one',
+    put: (put: World['put']) => put.text(9, later),
+    says: 'a sealed text of rep_7 was published meanwhile: nothing was destroyed. Run the same command again',
+  },
+}
+
+test.for(Object.values(late))('no key is destroyed if $what after the search for it', async (change, t) => {
+  const { erase, steps, put, isKeyThere } = world(t, [sealed])
+  // The last search of the whole has a view from before the text.
+  steps.afterSearch = before => {
+    if (before !== 1) return
+    change.put(put)
+    put.position({ position: 10 })
+  }
+  await expect(erase()).rejects.toThrow(change.says)
+  expect(isKeyThere()).toBe(true)
+})
+
+test('with --shared a text of somebody else does not count, and one of the person does', async t => {
+  const { erase, steps, put, isKeyThere } = world(t, [sealed])
+  const { ofPerson, ofOther } = late
+  steps.afterSearch = before => {
+    ofOther.put(put)
+    put.position({ position: 10 + before })
+  }
+  const another = world(t, [sealed])
+  another.steps.afterSearch = () => {
+    ofPerson.put(another.put)
+    another.put.position({ position: 10 })
+  }
+  await expect(another.erase({ shared: true })).rejects.toThrow(ofPerson.says)
+  expect(another.isKeyThere()).toBe(true)
+  expect(await erase({ shared: true })).toBe(exitCodes.done)
+  expect(isKeyThere()).toBe(false)
+})
+
+test('an erasure does not search again from the beginning because a partition stands still', async t => {
+  const { erase, steps, put, ranges } = world(t, [sealed])
+  put.generation({ partitions: 2 })
+  put.position({ position: 0 }, 'g1', 1)
+  steps.onSearch = () => put.position({ position: 12 })
+  expect(await erase()).toBe(exitCodes.done)
+  expect(ranges).toEqual([{ seq: { gte: 9 } }, { offset: { gte: 9 } }])
 })
 
 test('an erasure says which texts stay readable, also if the key was destroyed before', async t => {
