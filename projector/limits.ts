@@ -6,8 +6,8 @@ const MiB = 1024 * 1024
 export const SPARE_RETRY_MS = 30_000
 
 /**
- * Milliseconds that a spare generation runs again before its failure is over: to join its group and to come to the place
- * where it failed takes less. Until then it is reported, else an alert would never see a failure that returns.
+ * Milliseconds that a spare generation runs again before its failure is over: to join its group and to come to the
+ * place where it failed takes less. Until then it is reported, else an alert would never see a failure that returns.
  */
 export const SPARE_PROVEN_MS = 10 * 60_000
 

@@ -3,8 +3,8 @@
  * and the partitions that it does not serve; else the reasons), `/readyz/process` (this process accepts requests,
  * whatever Elasticsearch does), `/metrics`, `/keys` (the day of the last use of each key), `/runbooks`
  * (docs/runbooks.md as a page), and `/reference` (the OpenAPI document as a page, which sends requests to the API by
- * this port: so both have one origin, and the public port gives nobody the 1.5 MB of the page. If the API encrypts, this
- * port has no paths of it: a key would travel in the clear).
+ * this port: so both have one origin, and the public port gives nobody the 1.5 MB of the page. If the API encrypts,
+ * this port has no paths of it: a key would travel in the clear).
  */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type ReferencePage, referencePages } from '../../core/reading/index.ts'
