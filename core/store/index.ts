@@ -61,6 +61,7 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
+export { assertNoAutoCreate } from './generations/index-templates.ts'
 export {
   assertSameIndices,
   assertSeesAll,
