@@ -223,7 +223,7 @@ spec:
       {{- include "commission.labels" . | nindent 6 }}
 {{- end }}
 
-{{- /* Seconds until every load balancer has heard of the deletion of a pod. One outside of the cluster asks the nodes for it. */ -}}
+{{- /* Seconds until every load balancer has heard of the deletion of a pod. One outside of the cluster asks the nodes. */ -}}
 {{- define "commission.preStopSeconds" -}}
 {{ .preStopSeconds | default (eq .service.type "ClusterIP" | ternary 5 30) }}
 {{- end }}
