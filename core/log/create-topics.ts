@@ -5,6 +5,7 @@
 import type { Admin } from 'kafkajs'
 import { KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import type { kafkaSettings, Read, topicSettings } from '../runtime/index.ts'
+import type { Durability } from './durability.ts'
 import { withRight } from './kafka/access-refusal.ts'
 import { assertOnePartition, checkTopicConfiguration, isUnknownTopic, type SourceAdmin } from './kafka/source.ts'
 
@@ -18,7 +19,8 @@ export type TopicsContext = {
 }
 
 /**
- * Creates another topic of events with a number of partitions, configured like the first one.
+ * Creates another topic of events with a number of partitions, configured like the first one, with its number of
+ * replicas or more.
  * @returns false if it is there already
  */
 export const createEventsTopic = async (
@@ -28,10 +30,12 @@ export const createEventsTopic = async (
     Read<typeof kafkaSettings & typeof topicSettings>,
     'KAFKA_MAX_MESSAGE_BYTES' | 'KAFKA_REPLICATION_FACTOR'
   >,
+  { replicas, own }: Durability,
   { admin, sleep }: Pick<TopicsContext, 'admin' | 'sleep'>,
 ): Promise<boolean> => {
-  const { KAFKA_MAX_MESSAGE_BYTES: messageBytes, KAFKA_REPLICATION_FACTOR: replicationFactor = -1 } = settings
-  const isNew = await create({ topic, numPartitions, isOfKeys: false }, replicationFactor, messageBytes, admin)
+  const { KAFKA_MAX_MESSAGE_BYTES: messageBytes, KAFKA_REPLICATION_FACTOR: wanted = replicas } = settings
+  const entries = [...entriesOf(messageBytes), ...own]
+  const isNew = await create({ topic, numPartitions }, Math.max(wanted, replicas), entries, admin)
   await waitForTopic(topic, admin, sleep)
   return isNew
 }
@@ -55,7 +59,7 @@ export const createMissingTopics = async (
   for (const one of wanted) {
     const { topic, numPartitions } = one
     const isMissing = !there.has(topic)
-    const isNew = isMissing && (await create(one, replicationFactor, messageBytes, admin))
+    const isNew = isMissing && (await create(one, replicationFactor, entriesOf(messageBytes), admin))
     if (isMissing) await waitForTopic(topic, admin, sleep)
     say(
       isNew
@@ -67,15 +71,15 @@ export const createMissingTopics = async (
 
 /** Returns false if the topic exists: another process has created it meanwhile, or an earlier attempt of ours. */
 const create = (
-  { topic, numPartitions }: WantedTopic,
+  { topic, numPartitions }: Pick<WantedTopic, 'topic' | 'numPartitions'>,
   replicationFactor: number,
-  messageBytes: number,
+  configEntries: ReturnType<typeof entriesOf>,
   admin: TopicsAdmin,
 ): Promise<boolean> => {
   const created = admin.createTopics({
     // The client's own wait fails when the broker it asks does not know the topic yet.
     waitForLeaders: false,
-    topics: [{ topic, numPartitions, replicationFactor, configEntries: entriesOf(messageBytes) }],
+    topics: [{ topic, numPartitions, replicationFactor, configEntries }],
   })
   return withRight('Create', `topic ${topic}`, created)
 }

@@ -5,6 +5,7 @@
 export { createAdmitBatch } from './batch/limit-lines.ts'
 export { connectAdmin, connectProducer } from './connect.ts'
 export { createEventsTopic, createMissingTopics } from './create-topics.ts'
+export { readDurability, weakerThan } from './durability.ts'
 export { archivedLog, type VerifiedLog } from './follow/archived-log.ts'
 export { type Consumption, consume, type LogHandlers, type StreamLog } from './follow/consume.ts'
 export {

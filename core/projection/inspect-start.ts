@@ -28,6 +28,7 @@ import { StopError } from '../runtime/index.ts'
 import {
   assertControlNotLost,
   assertLiveNotLost,
+  assertNoAutoCreate,
   assertSeesAll,
   controlDefinition,
   createPublishedTimes,
@@ -64,23 +65,29 @@ export type InspectSteps = Pick<PrepareSteps, 'request' | 'prefix' | 'rulesVersi
 }
 
 /** `generations` is undefined if nothing is projected yet: then a start would be the first one. */
-type Common = { readonly generations: Generations | undefined; readonly told: readonly ToldSetting[] }
+type Common = {
+  readonly generations: Generations | undefined
+  readonly told: readonly ToldSetting[]
+  /** Whether index templates of others could be read. */
+  readonly readTemplates: boolean
+}
 
 /** Inspects what all generations share: template, control index, live generation. */
 export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   const { request, prefix } = steps
   await putTemplate({ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }, steps)
+  const readTemplates = await assertNoAutoCreate(prefix, request)
   const names = [...(await listIndices(steps)).keys()]
   const [control, definition] = controlDefinition(prefix)
   await assertSeesAll([control], { request })
   if (!names.includes(control)) {
     assertControlNotLost(names, prefix)
-    return { generations: undefined, told: [] }
+    return { generations: undefined, told: [], readTemplates }
   }
   const told = await inspectIndices({ [control]: definition }, request)
   await assertLiveNotLost(names, steps)
   const generations = await readGenerations(steps)
-  if (generations !== undefined) return { generations, told }
+  if (generations !== undefined) return { generations, told, readTemplates }
   // An earlier first start was interrupted, or an index of ours has been made by somebody else.
   const ofFirst = [
     ...Object.entries(
@@ -88,7 +95,8 @@ export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
     ),
     ...Object.entries(indicesOf({ generation: API_KEYS_GENERATION }, false, { prefix, shards: 1 })),
   ].filter(([name]) => names.includes(name))
-  return { generations, told: [...told, ...(await inspectIndices(Object.fromEntries(ofFirst), request))] }
+  const ofOthers = await inspectIndices(Object.fromEntries(ofFirst), request)
+  return { generations, told: [...told, ...ofOthers], readTemplates }
 }
 
 type Inspected = { readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }

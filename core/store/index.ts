@@ -65,6 +65,7 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
+export { assertNoAutoCreate } from './generations/index-templates.ts'
 export {
   assertSameIndices,
   assertSeesAll,

@@ -7,9 +7,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   apiSettings,
+  archiveS3Settings,
   elasticsearchSettings,
   kafkaSettings,
   projectorSettings,
+  sealSettings,
   topicSettings,
 } from '../../core/runtime/settings.ts'
 
@@ -147,21 +149,28 @@ export const valuesSchema = (): string => {
           files: filesOf(elasticsearchSettings),
         }),
         projector: processOf(projectorSettings, { enabled, replicas: atLeast(0), receipts: switched }),
-        api: processOf(apiSettings, {
-          enabled,
-          replicas: atLeast(0),
-          autoscaling: only({
+        // Those of Kafka: for an audit log there.
+        api: processOf(
+          { ...apiSettings, ...kafkaSettings },
+          {
             enabled,
-            minReplicas: atLeast(1),
-            maxReplicas: atLeast(1),
-            averageCpuUtilization: atLeast(1),
-          }),
-          preStopSeconds: atLeast(1),
-          service,
-        }),
+            replicas: atLeast(0),
+            autoscaling: only({
+              enabled,
+              minReplicas: atLeast(1),
+              maxReplicas: atLeast(1),
+              averageCpuUtilization: atLeast(1),
+            }),
+            preStopSeconds: atLeast(1),
+            service,
+          },
+        ),
         explorer: podOf({ enabled, replicas: atLeast(0), preStopSeconds: atLeast(1), service }),
         topics: processOf({ ...kafkaSettings, ...topicSettings }, { enabled }),
-        commands: processOf(projectorSettings, { rebuild: switched, shell: switched }),
+        commands: processOf(
+          { ...projectorSettings, ...topicSettings, ...sealSettings, ...archiveS3Settings },
+          { rebuild: switched, shell: switched },
+        ),
         networkPolicy: only({
           enabled,
           admin: objects,

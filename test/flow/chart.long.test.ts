@@ -36,7 +36,10 @@ type PodSpec = {
     readonly securityContext: object
     readonly env?: readonly object[]
     readonly volumeMounts?: readonly object[]
+    readonly lifecycle?: object
   }[]
+  readonly initContainers?: readonly { readonly name: string; readonly restartPolicy?: string }[]
+  readonly terminationGracePeriodSeconds: number
 }
 type Rendered = {
   readonly kind: string
@@ -148,6 +151,62 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
     expect(namesOf(objects, 'Deployment').sort()).toEqual(['commands', 'projector'])
     expect(namesOf(objects, 'Job')).toEqual(['rebuild'])
     expect(namesOf(objects, 'HorizontalPodAutoscaler')).toEqual([])
+  })
+
+  test('a second release has the image and the addresses of the first one, also of one with an explorer', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'commission-values-'))
+    scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const ours = join(folder, 'values.yaml')
+    const given = { image: { repository: 'example.com/ours' }, kafka: { settings: { KAFKA_BROKERS: 'ours:9092' } } }
+    await writeFile(ours, JSON.stringify(given))
+    const [first, change] = [exampleValues('explorer.yaml'), exampleValues('rules-change.yaml').slice(-2)]
+    const rendered = await renderChart(...first, '-f', ours, ...change)
+    expect(rendered).toContain('image: example.com/ours-tools:')
+    expect(rendered).toContain('value: "ours:9092"')
+    expect(rendered).not.toContain('-explorer')
+  })
+
+  test('sidecars run beside a container until it ends: else no Job would ever be complete', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const processes = ['projector', 'api', 'topics', 'commands']
+    const sidecars = processes.flatMap(name => ['--set-json', `${name}.sidecars=[{"name":"token","image":"token"}]`])
+    const rebuild = ['commands.rebuild.enabled=true', 'commands.shell.enabled=true'].flatMap(one => ['--set', one])
+    const objects = await objectsOf(...exampleValues('plain.yaml'), ...sidecars, ...rebuild)
+    const pods = objects.flatMap(({ spec }) => spec?.template?.spec ?? [])
+    expect(pods).toHaveLength(5)
+    for (const { containers, initContainers } of pods) {
+      expect(containers).toHaveLength(1)
+      expect(initContainers).toEqual([{ name: 'token', image: 'token', restartPolicy: 'Always' }])
+    }
+  })
+
+  test('a tag beside a digest is refused: the digest would count silently', { timeout: BUILD_TIMEOUT_MS }, async () => {
+    const pins = ['image.tag=2.0.0', `image.digest=sha256:${'a'.repeat(64)}`].flatMap(one => ['--set-string', one])
+    await expect(renderChart(...exampleValues('plain.yaml'), ...pins)).rejects.toThrow(
+      'image.digest and image.tag: give one of them',
+    )
+  })
+
+  test('a pod behind a load balancer outside of the cluster continues for 30 s after its deletion, else for 5 s', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const waitOf = async (...set: readonly string[]) => {
+      const objects = await objectsOf(...exampleValues('explorer.yaml'), ...set.flatMap(one => ['--set', one]))
+      const waits = objects.flatMap(({ metadata, spec }) => {
+        const pod = /-(api|explorer)$/.test(metadata.name) ? spec?.template?.spec : undefined
+        return pod ? [{ ...pod.containers[0]?.lifecycle, grace: pod.terminationGracePeriodSeconds }] : []
+      })
+      return waits
+    }
+    const sleeps = (seconds: number) => ({ preStop: { sleep: { seconds } }, grace: seconds + 15 })
+    expect(await waitOf()).toEqual([sleeps(5), sleeps(5)])
+    expect(await waitOf('api.service.type=LoadBalancer', 'explorer.service.type=NodePort')).toEqual([
+      ...[sleeps(30), sleeps(30)],
+    ])
+    expect(await waitOf('api.service.type=LoadBalancer', 'api.preStopSeconds=60')).toContainEqual(sleeps(60))
   })
 
   test('where commands run, both images are pinned by their digests or none is', {

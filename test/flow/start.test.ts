@@ -202,14 +202,20 @@ describe('indices', () => {
     await untilCaughtUp(await startProjector(t, { topics, prefix }))
   })
 
-  test('an index template of others, with which searches would find no record, stops a first start and is named', async t => {
+  test('an index template of others, that wins over ours, stops a first start and is named', async t => {
     const topics = await createTopics(t)
     const prefix = createPrefix(t)
     const name = `all-indices-of-${prefix}`
     const template = { settings: { 'index.mapping.ignore_above': 32 } }
     const body = { index_patterns: [`${prefix}-*`], priority: 1_000_000, template }
     t.onTestFinished(async () => void (await call('DELETE', `/_index_template/${name}`)))
-    expect((await call('PUT', `/_index_template/${name}`, body)).status).toBe(200)
+    const put = async (given: object) => expect((await call('PUT', `/_index_template/${name}`, given)).status).toBe(200)
+    await put(body)
+    expect(await startRefused(t, { topics, prefix }, 'index_unsuitable')).toContain(
+      `index template ${name}, with priority 1000000, wins over `,
+    )
+    // With this one, searches would find no record.
+    await put({ ...body, allow_auto_create: false })
     const message = await startRefused(t, { topics, prefix }, 'index_unsuitable')
     expect(message).toContain(
       `${indexNamed(prefix, 'control')}: index.mapping.ignore_above: expected 256 or more, got 32`,

@@ -12,6 +12,7 @@ export class StartedElasticsearch {
   readonly asked: string[] = []
   /** Index templates of others. */
   readonly templates: object[] = []
+  mayReadTemplates = true
   /** The answer to a template of ours. */
   templateStatus = 200
   /** Names of indices that are aliases instead. */
@@ -33,6 +34,7 @@ export class StartedElasticsearch {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
     if (name === '_index_template') {
+      if (method === 'GET' && !this.mayReadTemplates) throw new StopError('access_refused', 'Elasticsearch answers 403')
       return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
     }
     if (name === '_security') return { status: this.privileges ? 200 : 400, body: this.privileges ?? {} }

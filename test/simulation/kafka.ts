@@ -46,7 +46,10 @@ export const createKafka = (
       call(() => ({
         topics: topics.map(name => {
           const { id, partitions } = broker.topic(name)
-          return { name, partitions: partitions.map(() => (broker.hasTopicIds ? { topicId: id } : {})) }
+          return {
+            name,
+            partitions: partitions.map(() => ({ replicas: [0], ...(broker.hasTopicIds && { topicId: id }) })),
+          }
         }),
       })),
     fetchTopicOffsets: (topic: string) =>

@@ -17,8 +17,12 @@ export const runGo = async (...args: readonly string[]): Promise<string> => {
 
 export const helm = (...args: readonly string[]): Promise<string> => runGo('tool', 'helm', ...args)
 
-/** The arguments for the values of an example. */
-export const exampleValues = (example: string): string[] => ['-f', join(CHART, 'examples', example)]
+/** The arguments for the values of an example. That of a second release comes after the values of the first one. */
+export const exampleValues = (example: string): string[] =>
+  [...(example === 'rules-change.yaml' ? ['plain.yaml'] : []), example].flatMap(name => [
+    '-f',
+    join(CHART, 'examples', name),
+  ])
 
 /** Renders the chart for the oldest version of Kubernetes that it accepts. */
 export const renderChart = (...args: readonly string[]): Promise<string> =>

@@ -23,6 +23,7 @@ export const checkStart = async (attempt: Attempt, stepsOf: (signal: AbortSignal
     found.generations = common.generations
     return [
       ...(common.generations === undefined ? [ok(CHECK, 'nothing is projected yet')] : []),
+      ...(common.readTemplates ? [] : [warning(CHECK, UNREAD_TEMPLATES, 'give the right manage_index_templates')]),
       ...common.told.map(settingFinding),
     ]
   })
@@ -82,6 +83,8 @@ const settingFinding = ({ index, setting, expected, got, consequence, reason }: 
   return failed(check, `a projector that may not put it back would stop: index_unsuitable: ${detail}`, mend)
 }
 
+const UNREAD_TEMPLATES =
+  'index templates cannot be read: one of others could let Elasticsearch create an index automatically'
 const ADVICE = 'docs/operating.md has each stop code'
 const textOf = ({ code, message }: StopError): string => `${code}: ${message}`
 

@@ -10,14 +10,19 @@ import {
   type KafkaAccess,
 } from '../../core/log/index.ts'
 import { type RebuildContext, rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
-import { changeGenerations, type Generations, prepareGeneration } from '../../core/store/index.ts'
+import { changeGenerations, type Generations, prepareGeneration, readGeneration } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { assertOwnIndices, positionsOf, readAll, recordedIdentityOf } from './generations.ts'
 import { type ProgressSteps, reportProgress } from './progress.ts'
 import { findRemains } from './remains.ts'
 
-export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
+export type RebuildOptions = {
+  readonly maxRate: number
+  /** Makes none if there is a complete one of these rules and this topic beside the live one: the Job of the chart. */
+  readonly unlessSpare?: boolean
+  readonly json: boolean
+}
 
 export type RebuildSteps = KafkaContext &
   Pick<KafkaAccess, 'kafkaWithConnectHook' | 'openLog'> &
@@ -35,8 +40,17 @@ export type RebuildSteps = KafkaContext &
     readonly grown?: true
   }
 
-export const rebuild = async ({ maxRate, json }: RebuildOptions, context: RebuildSteps): Promise<ExitCode> => {
+export const rebuild = async (
+  { maxRate, unlessSpare = false, json }: RebuildOptions,
+  context: RebuildSteps,
+): Promise<ExitCode> => {
   const { send, prefix, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
+  const spare = unlessSpare ? await findSpare(context) : undefined
+  if (spare !== undefined) {
+    say(`${spare} is complete, of these rules, and beside the live generation: nothing is made`)
+    if (json) context.out(`${JSON.stringify({ generation: spare, live: (await readAll(context)).live })}\n`)
+    return exitCodes.done
+  }
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const { shards, replicas, routingPartitionSize, layout } = context
@@ -112,6 +126,19 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   const next = context.grown ? '' : `. Next: npx commission projection verify ${live} ${generation}`
   say(`${generation} has caught up${next}`)
   return exitCodes.done
+}
+
+/** Returns a complete generation of these rules and this topic beside the live one, unless one was begun after it. */
+const findSpare = async (context: RebuildSteps): Promise<string | undefined> => {
+  const { live, active, building } = await readAll(context)
+  if (building !== null) return undefined
+  for (const name of active) {
+    if (name === live) continue
+    const found = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    const isOurs = found?.rules_version === (context.rulesVersion ?? RULES_VERSION)
+    if (isOurs && found.topic === context.topics.events) return name
+  }
+  return undefined
 }
 
 /** @throws CommandError if the generation is neither being built nor kept up to date */

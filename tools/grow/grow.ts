@@ -15,16 +15,14 @@ import { RULES_VERSION } from '../../core/ledger/index.ts'
 import {
   appendInTransactions,
   assertSameSource,
-  checkTopicConfiguration,
   connectAdmin,
-  createEventsTopic,
+  type createEventsTopic,
   describeSource,
   differingField,
   type GenerationBody,
   type LogCluster,
   readLog,
   type Source,
-  TIMES_OF_PUBLISHERS,
 } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { type Generations, readGeneration } from '../../core/store/index.ts'
@@ -38,6 +36,7 @@ import { createProgressLine } from '../terminal.ts'
 import { type Copy, openCopy } from './copy.ts'
 import { printLate } from './late-records.ts'
 import { openTransactionsOf, textOfOpen } from './open-transactions.ts'
+import { prepareTopic } from './prepare-topic.ts'
 import { type Growing, swapGrown } from './swap.ts'
 
 export type GrowOptions = {
@@ -112,33 +111,6 @@ const generationOfTopic = async (
 
 const takenOver = (to: string): CommandError =>
   new CommandError(`another run copies to ${to} now, and this one ends: two of them would not agree`)
-
-/** Creates the topic if it is missing. @throws CommandError, StopError if it cannot be the new one */
-const prepareTopic = async (
-  { to, partitions }: GrowOptions,
-  { topic: from, partitions: before }: Source,
-  admin: Admin,
-  { topics, topicSettings, say, sleep }: GrowSteps,
-): Promise<Source> => {
-  if (to === topics['api-keys']) throw new CommandError(`${to} is the topic of API keys`)
-  if (partitions !== undefined && partitions <= before) {
-    throw new CommandError(`--partitions: expected more than ${before}, as ${from} has, got ${partitions}`)
-  }
-  if (partitions !== undefined && (await createEventsTopic(to, partitions, topicSettings, { admin, sleep }))) {
-    say(`${to} created with ${partitions} partitions`)
-  }
-  const target = await describeSource(admin, to).catch((error: unknown) => {
-    if (!(error instanceof StopError) || error.code !== 'topic_missing') throw error
-    throw new CommandError(`${to} is not there: say how many --partitions it gets`)
-  })
-  if (target.partitions <= before || (partitions ?? target.partitions) !== target.partitions) {
-    const expected = partitions === undefined ? `more than ${before}` : `${partitions}`
-    throw new CommandError(`${to}: expected ${expected} partitions, got ${target.partitions}`)
-  }
-  const warnings = await checkTopicConfiguration(admin, to, topicSettings.KAFKA_MAX_MESSAGE_BYTES)
-  for (const warning of warnings) if (warning !== TIMES_OF_PUBLISHERS) say(`${to}: ${warning}`)
-  return target
-}
 
 const copyTo = async (
   { topic: to, partitions: after }: Source,

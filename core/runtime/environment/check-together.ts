@@ -47,8 +47,12 @@ const hasProblem = (problems: readonly Problem[], name: string): boolean =>
 
 const checkNeeded = ({ names, texts }: Given, problems: Problem[]): void => {
   for (const [given, needed] of together) {
-    if (!(given in names) || !texts[given] || texts[needed] || hasProblem(problems, needed)) continue
-    problems.push({ name: needed, expected: `a value, because ${given} is set`, got: 'nothing' })
+    if (!(given in names) || !texts[given] || hasProblem(problems, needed)) continue
+    const isOff = needed === 'KAFKA_SSL' && texts[needed] === 'false'
+    if (isOff) problems.push({ name: needed, expected: `true, because ${given} is set`, got: '"false"' })
+    else if (!texts[needed]) {
+      problems.push({ name: needed, expected: `a value, because ${given} is set`, got: 'nothing' })
+    }
   }
 }
 

@@ -14,6 +14,7 @@ import {
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { Ask } from '../elasticsearch/client.ts'
+import { templatesThatApply } from './index-templates.ts'
 
 /** A setting that is not as expected, and whether it was put back. */
 export type ToldSetting = FoundSetting & { readonly index: string; readonly put_back: boolean }
@@ -114,43 +115,4 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 100))
 
-/** Names the index templates of others that apply to the index: most likely one of them has changed it. */
-export const templatesThatApply = async (name: string, request: Ask): Promise<string> => {
-  const fields = ['name', 'index_template.index_patterns', 'index_template.allow_auto_create']
-  const query = { filter_path: fields.map(field => `index_templates.${field}`).join() }
-  try {
-    const { status, body } = await request<TemplatesAnswer>({ method: 'GET', path: '/_index_template', query })
-    const all = status === 200 ? (body.index_templates ?? []) : []
-    const others = all.filter(
-      ({ name: template, index_template: { index_patterns } }) =>
-        !template.endsWith('-no-auto-create') && [index_patterns ?? []].flat().some(pattern => matches(pattern, name)),
-    )
-    if (others.length === 0) return ''
-    return `; index templates of others that apply to it: ${others.map(({ name: template }) => template).join(', ')}`
-  } catch (error) {
-    if (error instanceof StopError) return ''
-    throw error
-  }
-}
-
-const matches = (pattern: string, name: string): boolean => {
-  const [first = '', ...rest] = pattern.split('*')
-  if (rest.length === 0) return pattern === name
-  if (!name.startsWith(first)) return false
-  let from = first.length
-  for (const part of rest.slice(0, -1)) {
-    const at = name.indexOf(part, from)
-    if (at === -1) return false
-    from = at + part.length
-  }
-  const last = rest.at(-1) ?? ''
-  return name.length - from >= last.length && name.endsWith(last)
-}
-
 type IndexAnswer = Readonly<Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>>
-type TemplatesAnswer = {
-  readonly index_templates?: readonly {
-    readonly name: string
-    readonly index_template: { readonly index_patterns?: string | readonly string[] }
-  }[]
-}

@@ -26,7 +26,8 @@ import { assertSameSource, type Ends, type GenerationBody } from '../../log/inde
 import { StopError } from '../../runtime/index.ts'
 import { type Ask, errorType, type Request } from '../elasticsearch/client.ts'
 import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
+import { checkIndex, inspectIndices, type TellSetting, type ToldSetting } from './check-index.ts'
+import { assertNoAutoCreate, templateOf, templatesThatApply } from './index-templates.ts'
 import {
   assertSameIndices,
   assertSeesAll,
@@ -59,6 +60,7 @@ export type PrepareSteps = {
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
   const { prefix } = steps
   await putTemplate({ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }, steps)
+  await assertNoAutoCreate(prefix, steps.request)
   await assertLiveNotLost(await prepareControl(steps), steps)
 }
 
@@ -70,8 +72,7 @@ export const putTemplate = async (
   const { status } = await request({
     method,
     path,
-    // A longer prefix has priority: its template wins over that of a shorter prefix with the same beginning.
-    body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
+    body: templateOf(prefix),
   })
   if (status === 200) return
   const others = await templatesThatApply(controlIndexOf(prefix), request)

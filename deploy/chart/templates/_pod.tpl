@@ -25,6 +25,9 @@ labels:
 {{- $image := .root.Values.image }}
 {{- $repository := $image.repository }}
 {{- $digest := $image.digest }}
+{{- if and $digest $image.tag }}
+{{- fail "image.digest and image.tag: give one of them. The digest would count, and the tag would say another version" }}
+{{- end }}
 {{- with .image }}
 {{- $own := index $image . }}
 {{- $repository = $own.repository | default (printf "%s-%s" $repository .) }}
@@ -144,9 +147,13 @@ containers:
       {{- toYaml . | nindent 6 }}
       {{- end }}
     {{- end }}
-  {{- with .process.sidecars }}
-  {{- toYaml . | nindent 2 }}
+{{- with .process.sidecars }}
+# Beside the container, until it ends: a Job is complete although its sidecars run on.
+initContainers:
+  {{- range . }}
+  {{- list (merge (dict "restartPolicy" "Always") .) | toYaml | nindent 2 }}
   {{- end }}
+{{- end }}
 {{- if or $files .process.volumes }}
 volumes:
   {{- if $files }}
@@ -214,6 +221,11 @@ spec:
   selector:
     matchLabels:
       {{- include "commission.labels" . | nindent 6 }}
+{{- end }}
+
+{{- /* Seconds until every load balancer has heard of the deletion of a pod. One outside of the cluster asks the nodes. */ -}}
+{{- define "commission.preStopSeconds" -}}
+{{ .preStopSeconds | default (eq .service.type "ClusterIP" | ternary 5 30) }}
 {{- end }}
 
 {{- /* Every process has a service account of its own: an identity for Kafka, or for a cloud provider. */ -}}

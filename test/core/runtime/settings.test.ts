@@ -305,8 +305,13 @@ describe('credentials', () => {
   test('a username and a password require a mechanism, and a CA file requires a setting for SSL', () => {
     expect(problemsOf({ KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'x' })).toEqual(['KAFKA_SASL_MECHANISM'])
     expect(problemsOf({ KAFKA_SSL_CA_FILE: '/ca.pem' })).toEqual(['KAFKA_SSL'])
-    const environment = { ...enough, KAFKA_SSL_CA_FILE: '/ca.pem', KAFKA_SSL: 'false' }
-    expect(readSettings(projectorSettings, environment).KAFKA_SSL).toBe('false')
+  })
+
+  test('a CA file or a client certificate beside KAFKA_SSL=false is refused: passwords would go in clear text', () => {
+    expect(readSettings(projectorSettings, { ...enough, KAFKA_SSL: 'false' }).KAFKA_SSL).toBe('false')
+    for (const given of [{ KAFKA_SSL_CA_FILE: '/ca' }, { KAFKA_SSL_CERT_FILE: '/c', KAFKA_SSL_KEY_FILE: '/k' }]) {
+      expect(problemsOf({ KAFKA_SSL: 'false', ...given })).toEqual(['KAFKA_SSL'])
+    }
   })
 })
 

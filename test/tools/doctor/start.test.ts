@@ -122,6 +122,12 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
       world.elasticsearch.privileges = { indices: [{ names: ['test-control'], privileges: ['read'], query: ['{}'] }] }
     },
   ],
+  [
+    'a template of others lets indices be created',
+    'index_unsuitable',
+    world =>
+      world.elasticsearch.templates.push({ name: 'a', index_template: { index_patterns: '*', priority: 1_000 } }),
+  ],
   ['an index is an alias', 'index_unsuitable', world => world.elasticsearch.aliases.add('test-g1-payouts')],
   ['the projection has other rules', 'rules_changed', world => control(world, 'generation:g1', { rules_version: 99 })],
   ['the keys have other rules', 'rules_changed', world => control(world, 'generation:api-keys', { rules_version: 99 })],
@@ -156,6 +162,16 @@ describe('what stops a start is found, and nothing changes:', () => {
     if (!code.startsWith('topic'))
       expect(failed.map(({ detail }) => detail).join('\n')).toMatch(new RegExp(`\\b${code}\\b`))
   })
+})
+
+test('a user who may not read index templates gets one warning, and the rest is inspected', async () => {
+  const world = await started()
+  world.elasticsearch.mayReadTemplates = false
+  const found = (await world.doctor()).filter(({ check }) => check === 'projection')
+  expect(found.flatMap(({ outcome, detail }) => (outcome === 'ok' ? [] : [detail]))).toEqual([
+    'index templates cannot be read: one of others could let Elasticsearch create an index automatically',
+  ])
+  expect(found.length).toBeGreaterThan(1)
 })
 
 test('a healthy installation, and one before its first start, has nothing that stops a start', async () => {
@@ -230,6 +246,7 @@ const refusals: Readonly<Record<string, Row>> = {
   'projector/start.ts access_refused': other(1),
   'core/store/generations/check-index.ts index_missing': same(1),
   'core/store/generations/check-index.ts index_unsuitable': same(3),
+  'core/store/generations/index-templates.ts index_unsuitable': same(1),
   // One of them only where a generation is made.
   'core/store/generations/prepare.ts index_unsuitable': same(2),
   // One of them while a first start writes.

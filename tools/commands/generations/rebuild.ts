@@ -2,8 +2,14 @@
 import { defineCommand } from '../../command.ts'
 import { maxRateOption } from '../arguments.ts'
 
+type Given = { readonly maxRate: number; readonly unlessSpare?: boolean; readonly json?: boolean }
+
 export default defineCommand({
-  options: command => command.addOption(maxRateOption()).option('--json', 'the name of the generation, as JSON'),
-  asked: ({ maxRate, json = false }: { readonly maxRate: number; readonly json?: boolean }) => ({ maxRate, json }),
+  options: command =>
+    command
+      .addOption(maxRateOption())
+      .option('--unless-spare', 'make none if there is a complete one of these rules beside the live one')
+      .option('--json', 'the name of the generation, as JSON'),
+  asked: ({ maxRate, unlessSpare = false, json = false }: Given) => ({ maxRate, unlessSpare, json }),
   run: async (options, { rebuilding }) => (await import('../../generations/rebuild.ts')).rebuild(options, rebuilding()),
 })

@@ -1,11 +1,6 @@
 /** The check of an index at a start: what is put back, what is told, what stops, and the words of each. */
 import { describe, expect, test } from 'vitest'
-import {
-  checkIndex,
-  inspectIndex,
-  type ToldSetting,
-  templatesThatApply,
-} from '../../../../core/store/generations/check-index.ts'
+import { checkIndex, inspectIndex, type ToldSetting } from '../../../../core/store/generations/check-index.ts'
 import { indexSettingRules } from '../../../../schemas/stored/index-settings.ts'
 import { generationIndices, type IndexDefinition } from '../../../../schemas/stored/mappings.ts'
 import { StartedElasticsearch } from '../../../projector/started-elasticsearch.ts'
@@ -189,23 +184,6 @@ test('another mapping is told with the field, the expected and the given type, a
     settings: { index: definition.settings },
   })
   await expect(check(elasticsearch)).rejects.toThrow(`mapping properties.host: expected nothing, got {"type":"text"};`)
-})
-
-test.each([
-  ['*', true],
-  ['test-*', true],
-  ['test-g1-payouts', true],
-  ['*-payouts', true],
-  ['test-*-pay*', true],
-  ['test-g1-payout', false],
-  ['test-g1-payouts*x', false],
-  ['*-reps', false],
-])('a template with the pattern %s applies: %s', async (pattern, applies) => {
-  const elasticsearch = new StartedElasticsearch()
-  elasticsearch.templates.push({ name: 'its-name', index_template: { index_patterns: pattern } })
-  expect(await templatesThatApply(name, elasticsearch.request)).toBe(
-    applies ? '; index templates of others that apply to it: its-name' : '',
-  )
 })
 
 test('every rule of the table is tried above', () => {

@@ -1,0 +1,33 @@
+/** `rebuild --unless-spare`, as the Job of the chart runs it. */
+import { expect, test } from 'vitest'
+import { type RebuildSteps, rebuild } from '../../../tools/generations/rebuild.ts'
+import { given } from './swap-world.ts'
+
+/** Asks Kafka only to make a generation. */
+const run = async (live: object, unlessSpare: boolean, of: object = {}) => {
+  const { context, said } = given({ live, positions: { g1: [0, 0], g2: [0, 0] } })
+  const kafka = {
+    admin: () => {
+      throw new Error('makes a generation')
+    },
+  }
+  const steps = { ...context, kafka, topics: { events: 't', 'api-keys': 'k' }, rulesVersion: 1, ...of }
+  return { code: await rebuild({ maxRate: 1, unlessSpare, json: false }, steps as unknown as RebuildSteps), said }
+}
+const spare = { kept: ['g1', 'g2'] }
+
+test('with --unless-spare, no generation is made beside a complete one of these rules and this topic', async () => {
+  const { code, said } = await run(spare, true)
+  expect(code).toBe(0)
+  expect(said).toEqual(['g2 is complete, of these rules, and beside the live generation: nothing is made'])
+})
+
+test.each([
+  ['without the option', spare, false, {}],
+  ['without a spare generation', { kept: ['g1'] }, true, {}],
+  ['while one is still being made', { ...spare, building: 'g3' }, true, {}],
+  ['beside one of other rules', spare, true, { rulesVersion: 2 }],
+  ['beside one of another topic', spare, true, { topics: { events: 'other', 'api-keys': 'k' } }],
+])('%s a generation is made', async (_, live, unlessSpare, of) => {
+  await expect(run(live, unlessSpare, of)).rejects.toThrow('makes a generation')
+})
