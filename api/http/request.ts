@@ -125,8 +125,8 @@ export type Reserved = {
 }
 /** The entity tag and the age of an answer depend on this, besides its content. The route sets it. */
 export type AnswerForm = {
-  /** Whether the answer is a record or totals as of a change, so that it does not change. */
-  isFixed: boolean
+  /** Whether the answer with this tag does not change: a record or totals as of a change, read twice with this tag. */
+  isFixed: (etag: string) => boolean
   /** The state of the sealed texts in the answer; undefined if it has none. Such an answer changes with an erasure. */
   sealState: string | undefined
 }
@@ -192,8 +192,8 @@ const added = <Known, Adds>(ctx: Context<Known>, adds: Adds): Context<With<Known
 export const REVALIDATED = 'private, no-cache'
 
 /**
- * The answer is a record or totals as of a change. Only new rules could change it, so a client may keep it for a
- * limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
+ * The answer is a record or totals as of a change, and was read twice: an old copy may have answered once. Only new
+ * rules could change it, so a client may keep it for a limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
  */
 export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
 

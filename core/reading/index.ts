@@ -14,6 +14,7 @@ export {
 export { createCheckIndices, keysChecked } from './check-indices.ts'
 export type { CheckpointRead } from './checkpoint/read-checkpoint.ts'
 export {
+  ANSWERS_REMEMBERED,
   AS_OF_MARGIN,
   CHECKPOINT_TIME_MAX,
   CONNECTIONS_MAX,
@@ -21,6 +22,7 @@ export {
   KEYS_REMEMBERED,
   READY_TIME_MAX,
 } from './limits.ts'
+export { createAgreed, isCertain } from './pages/agreed.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf, sequenceIn } from './pages/read-list.ts'
