@@ -103,7 +103,7 @@ export const createRoutes = (
       ? { position, hits: [], hasMore: false }
       : await opened(ctx, await list(scope, { list: 'changes', ...parameters }))
     const last = page.hits.at(-1)
-    // What was remembered is no read: it would be remembered for ever.
+    // A remembered position is no read: the memory of it would never end.
     if (parameters.wait && !page.hasMore && position === undefined) {
       const startingAfter = last ? changeNameOf(last) : parameters.startingAfter
       watch.remember(orgOf(ctx), { ...parameters, startingAfter }, page.position)

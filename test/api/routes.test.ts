@@ -1,4 +1,4 @@
-/** What the routes remember between two requests: an old copy of a shard may have answered one of them. */
+/** The routes remember something from one request to the next: an old copy of a shard may have answered the first. */
 import { expect, test } from 'vitest'
 import { createRoutes } from '../../api/routes.ts'
 import { AGREED_AFTER } from '../../core/reading/limits.ts'

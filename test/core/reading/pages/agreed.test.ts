@@ -1,4 +1,4 @@
-/** What a process remembers of searches: an old copy may have answered one of them. */
+/** A process remembers results of searches: an old copy may have answered one of them. */
 import { expect, test } from 'vitest'
 import { AGREED_AFTER } from '../../../../core/reading/limits.ts'
 import { createAgreed, isCertain } from '../../../../core/reading/pages/agreed.ts'
