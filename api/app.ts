@@ -127,7 +127,7 @@ export const createApi = (parts: ApiParts): Api => {
   const watch = createWatch(waitPermits, shares.waits, elapsed)
   const reservation = createReadReservation(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
-  const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch)
+  const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch, parts.now)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerAndLog` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

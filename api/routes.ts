@@ -1,10 +1,13 @@
 /** The paths of the API and what answers each. Refuses unknown paths, and methods that are not offered. */
 import Router from '@koa/router'
 import {
+  ANSWERS_REMEMBERED,
   CHECKPOINT_TIME_MAX,
   type ChangeWatch,
   changeNameOf,
+  createAgreed,
   type FoundRecord,
+  isCertain,
   type Moment,
   type OpenRecords,
   type Page,
@@ -18,7 +21,7 @@ import {
   refuseParameters,
   usualPace,
 } from '../core/reading/index.ts'
-import { Refusal } from '../core/runtime/index.ts'
+import { lruOptions, Refusal } from '../core/runtime/index.ts'
 import { listTraits } from '../schemas/lists.ts'
 import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
@@ -29,6 +32,7 @@ import {
   answerPayout,
   answerRecord,
   answerStatement,
+  tagOf,
 } from './answer/answer-page.ts'
 import { OPENAPI_PATH } from './answer/serve-openapi.ts'
 import {
@@ -47,9 +51,27 @@ export const createRoutes = (
   { list, byIds, records, history, totals, checkpoint }: Readers,
   openRecords: OpenRecords,
   watch: Pick<ChangeWatch, 'confirm' | 'remember'>,
+  /** Milliseconds since 1970. */
+  now: () => number,
 ): Router<Answerable> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
+  const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), now)
+  /** Remembers what was asked for: a record or totals. Pages are read together, and a kept one may be of other rules. */
+  const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
+    const { form, path, query } = ctx.state
+    if (asked.asOf?.kind === 'change') {
+      const remember = tags.begin()
+      form.isFixed = etag => isCertain(remember(tagOf(`${orgOf(ctx)} ${path} ${query}`), etag))
+    }
+    return rememberAsked(ctx, asked)
+  }
+  const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
+    const { asOf } = rememberWhole(ctx, readRecordParameters(ctx.state.query))
+    const id = readId(listTraits[kind].idPrefix, ctx.params.id)
+    noteRecordsForAudit(ctx, () => [id])
+    return { id, asOf }
+  }
   /**
    * Opens sealed texts, and remembers their state for the entity tag. Only reps and payroll records can have any: a
    * page of payouts passes as it is.
@@ -82,7 +104,8 @@ export const createRoutes = (
       ? { position, hits: [], hasMore: false }
       : await opened(ctx, await list(scope, { list: 'changes', ...parameters }))
     const last = page.hits.at(-1)
-    if (parameters.wait && !page.hasMore) {
+    // A remembered position is no read: the memory of it would never end.
+    if (parameters.wait && !page.hasMore && position === undefined) {
       const startingAfter = last ? changeNameOf(last) : parameters.startingAfter
       watch.remember(orgOf(ctx), { ...parameters, startingAfter }, page.position)
     }
@@ -194,17 +217,4 @@ const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: A
   const { read } = ctx.state
   if (read) Object.assign(read, { asOf: asked.asOf, rep: asked.rep, period: asked.period, deal: asked.deal })
   return asked
-}
-
-/** The same for a record or totals. Pages are read together, and one that a client kept may be of other rules. */
-const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
-  ctx.state.form.isFixed = asked.asOf?.kind === 'change'
-  return rememberAsked(ctx, asked)
-}
-
-const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
-  const { asOf } = rememberWhole(ctx, readRecordParameters(ctx.state.query))
-  const id = readId(listTraits[kind].idPrefix, ctx.params.id)
-  noteRecordsForAudit(ctx, () => [id])
-  return { id, asOf }
 }

@@ -38,8 +38,8 @@ import { FIXED_AGE_SECONDS } from '../limits.ts'
 export const ANSWER_FORM = 5
 
 /**
- * `Cache-Control` of a record or totals as of a change. Only new rules could change it, so a client may keep it for a
- * limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
+ * `Cache-Control` of a record or totals as of a change that was read twice: an old copy may have answered once. Only new
+ * rules could change it, so a client may keep it for a limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
  */
 export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
 
@@ -167,7 +167,7 @@ const needsBody = (ctx: Context<Answering>, position: ReadPosition, contentTag: 
   const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)
   ctx.set('ETag', etag)
   // An erasure changes an answer with sealed texts, also one as of a change.
-  const neverChanges = isFixed && sealState === undefined
+  const neverChanges = sealState === undefined && isFixed(etag)
   if (neverChanges && ctx.response.get('Cache-Control') === REVALIDATED) ctx.set('Cache-Control', FIXED)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   const asked = ctx.get('If-None-Match')

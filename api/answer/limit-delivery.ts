@@ -133,5 +133,5 @@ export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): 
 
 /** Step: opens the memory of an authenticated request, for its reads and its answer. */
 export const reserveReads = ({ open }: ReadReservation): Step<Needs, Reserved> => {
-  return (ctx, next) => next({ ...open(ctx.state), form: { isFixed: false, sealState: undefined } })
+  return (ctx, next) => next({ ...open(ctx.state), form: { isFixed: () => false, sealState: undefined } })
 }

@@ -3,6 +3,7 @@ export { type ApiKeyCache, createApiKeyCache, type KeyHolder, worksFrom } from '
 export { createCheckIndices, keysChecked } from './check-indices.ts'
 export type { CheckpointRead } from './checkpoint/read-checkpoint.ts'
 export {
+  ANSWERS_REMEMBERED,
   AS_OF_MARGIN,
   CHECKPOINT_TIME_MAX,
   KEYS_REMEMBERED,
@@ -10,6 +11,7 @@ export {
   READY_TIME_MAX,
 } from './limits.ts'
 export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './pace.ts'
+export { createAgreed, isCertain } from './pages/agreed.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf, sequenceIn, termsOf } from './pages/read-list.ts'

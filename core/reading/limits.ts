@@ -28,10 +28,11 @@ export const LARGE_RECORDS_ASKED = Math.floor(PAGE_BYTES_MAX / BODY_STORED_MAX) 
 /** Maximum bytes of any body but a payout's: these bodies have few texts, each of at most 1,000 code points. */
 export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 
-/** Cursors and changes whose sort value is cached, cursors without a change behind them, and instants. */
+/** Cursors and changes whose sort value is cached, cursors without a change behind them, instants, and answers. */
 export const CURSORS_REMEMBERED = 10_000
 export const LAST_CURSORS_REMEMBERED = 10_000
 export const AS_OF_REMEMBERED = 10_000
+export const ANSWERS_REMEMBERED = 10_000
 
 /**
  * Milliseconds that a cursor without a change behind it is remembered: a client that follows the feed waits again
@@ -45,6 +46,12 @@ export const LAST_CURSOR_AGE_MAX = 10_000
  * can read yet, however long they wait for replicas. Only brokers before 2.8 do not tell of these.
  */
 export const AS_OF_MARGIN = 30_000
+
+/**
+ * Milliseconds between two searches that must agree before a process keeps what they found, and in which what one of
+ * them found is known. A node that returns answers from old copies for some 150 ms.
+ */
+export const AGREED_AFTER = 1_000
 
 /** Bytes of records on a page of a payout's history: the difference of each can be as large as two records. */
 export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
@@ -87,11 +94,11 @@ export const CHECKPOINT_PAGE_BYTES = DEAL_PAGE_BYTES
 
 /**
  * Bytes of all remembered totals together, and the bytes of one: for itself, for each character of its name, and for
- * each row besides its texts. Measured: 0.4 KiB with short ids and no row, 1.1 KiB
+ * each row besides its texts. Measured: 0.5 KiB with short ids and no row, 1.1 KiB
  * with the longest.
  */
 export const TOTALS_BYTES_REMEMBERED = 32 * 1024 * 1024
-export const TOTALS_BYTES = { each: 320, character: 3, row: 256 }
+export const TOTALS_BYTES = { each: 448, character: 3, row: 256 }
 
 /**
  * Milliseconds that the result of a look-up of a key is cached, valid or unknown. A revocation takes effect within 5 s:

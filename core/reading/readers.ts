@@ -48,9 +48,9 @@ export const createReaders = (
     projectionTime,
     cursors: createCursors(),
     positionAsOf: createPositionAsOf(search, projectionTime, now),
-    sequences: createSequences(search),
+    sequences: createSequences(search, now),
   }
-  const totals = createReadTotals(parts, search, parts.sequences)
+  const totals = createReadTotals(parts, search, parts.sequences, now)
   const readers = {
     list: createReadList(parts),
     byIds: createReadByIds(parts, multiGet),

@@ -4,8 +4,8 @@
  *   between the cursor and it. The caller answers an empty page without a read, if `confirm` still permits this.
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
  *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
- *   all their filters. No change is overlooked: a waiter keeps the position up to which a search found nothing, and the
- *   next search begins there. Few requests wait: a bounded number of each organization, and of the process. Above it,
+ *   all their filters. No change is overlooked: a waiter keeps the position up to which two searches found nothing,
+ *   AGREED_AFTER apart, and the next search begins there: an old copy may answer one of them. Few requests wait: a bounded number of each organization, and of the process. Above it,
  *   a request does not wait, and reads its page: a refusal would look like an error.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
@@ -37,6 +37,7 @@ import {
 } from '../store/index.ts'
 import type { ChangesAsked, FindChange, FindLast } from './find-changes.ts'
 import {
+  AGREED_AFTER,
   FIND_INTERVAL,
   LAST_CURSOR_AGE_MAX,
   LAST_CURSORS_REMEMBERED,
@@ -61,7 +62,10 @@ export type ChangeWatch = {
    * request has shown a later position since. The time of answers never goes back.
    */
   readonly confirm: (scope: ReadScope, asked: ChangesAsked, position: ReadPosition) => Promise<ReadPosition | undefined>
-  /** Remembers that no change lies between a cursor and a position. A wait soon after needs no read to begin. */
+  /**
+   * Remembers that a search just found no change between a cursor and a position. A wait soon after needs no read to
+   * begin.
+   */
   readonly remember: (org: string, asked: ChangesAsked, position: ReadPosition) => void
   /** Ends all waits at once, and all later ones. */
   readonly end: () => void
@@ -99,6 +103,10 @@ type Waiter = {
   position: ReadPosition
   /** When the last read of this waiter's position began; a remembered position has none. */
   seenAt: number
+  /** The offset at which the next search begins: an old copy may have answered the last one. */
+  from: number
+  /** The end of the search that the next one repeats, and when it began. */
+  searched: { readonly to: number; readonly at: number }
   /** Ends the wait. */
   readonly settle: (position: ReadPosition | undefined) => void
 }
@@ -146,6 +154,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
         : await findFirst(scope, asked, milliseconds, events)
       if (known === undefined || known.found || ended) return undefined
       const { position } = known
+      if (!remembered) remember(org, asked, position)
       return await waitForLook(
         { org, asked, position, seenAt: remembered ? NEVER : begun },
         Math.max(0, milliseconds - (elapsed() - begun)),
@@ -191,7 +200,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
 
   /** Resolves with undefined when there may be a change, or with a position when the time is up. */
   const waitForLook = (
-    known: Omit<Waiter, 'settle'>,
+    known: Pick<Waiter, 'org' | 'asked' | 'position' | 'seenAt'>,
     milliseconds: number,
     signal: AbortSignal,
     { leaving, onWait }: WaitEvents,
@@ -210,6 +219,8 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     }
     const waiter: Waiter = {
       ...known,
+      from: known.position.publishedTo,
+      searched: { to: known.position.publishedTo, at: NEVER },
       settle: position => {
         stop()
         resolve(position)
@@ -235,6 +246,9 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       case 'nothing new':
         waiter.position = by.position
         waiter.seenAt = by.seenAt
+        if (!mustRepeat(waiter, by.position, by.seenAt)) return
+        waiter.from = waiter.searched.to
+        waiter.searched = { to: by.position.publishedTo, at: by.seenAt }
         return
       case 'next look':
         waiter.seenAt = NEVER
@@ -274,14 +288,14 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const partition = partitionOf(waiter.org, generation.partitions)
       const published = partitions[partition]
       const one = published && { waiter, partition, position: { generation, ...published } }
-      return one === undefined || isFinding(one) ? [] : [one]
+      return one === undefined || isFinding(one, begun) ? [] : [one]
     })
-    const behind = current.filter(({ waiter, position }) => position.publishedTo > waiter.position.publishedTo)
+    const behind = current.filter(one => mustSearch(one, begun))
     const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
     const filtered: Behind[] = []
     for (const one of current) {
       const { waiter, position } = one
-      const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
+      const hasChange = (last.get(waiter.org) ?? -1) >= waiter.from
       // The indices may be a restored copy that was read again since: there may be a change before the position.
       if (waiter.position.takenBack !== position.takenBack) wake(waiter)
       else if (!hasChange) move(waiter, { to: 'nothing new', position, seenAt: begun })
@@ -293,11 +307,11 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   }
 
   /** Whether a search for its filter runs, or ran a short time ago: looks leave it out until the next one may begin. */
-  const isFinding = ({ waiter, position }: Behind): boolean =>
-    finding.has(waiter.org) &&
-    isFiltered(waiter.asked) &&
-    position.publishedTo > waiter.position.publishedTo &&
-    position.takenBack === waiter.position.takenBack
+  const isFinding = (one: Behind, at: number): boolean =>
+    finding.has(one.waiter.org) &&
+    isFiltered(one.waiter.asked) &&
+    mustSearch(one, at) &&
+    one.position.takenBack === one.waiter.position.takenBack
 
   /**
    * A change of the organization may be one that the filters leave out: one search finds out for all of them. No look
@@ -311,7 +325,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     finding.add(org)
     const byFilter = [...Map.groupBy(behind, ({ waiter }) => filterKeyOf(waiter.asked)).values()]
     const filters = byFilter.map(([one]) => one?.waiter.asked.filter ?? {})
-    const from = Math.min(...behind.map(({ waiter }) => waiter.position.publishedTo))
+    const from = Math.min(...behind.map(({ waiter }) => waiter.from))
     const searching = withTimeLimit(READ_TIME_MAX, later, signal => {
       const scope: ReadScope = { org, ...readingOfProcess(signal) }
       return permitted.toFind(scope, () => findLast(scope, filters, from, first.position))
@@ -320,7 +334,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       .then(last => {
         for (const [index, group] of byFilter.entries()) {
           for (const { waiter, position } of group) {
-            if ((last[index] ?? -1) >= waiter.position.publishedTo) move(waiter, { to: 'page' })
+            if ((last[index] ?? -1) >= waiter.from) move(waiter, { to: 'page' })
             else move(waiter, { to: 'nothing new', position, seenAt: begun })
           }
         }
@@ -334,7 +348,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const byPartition = Map.groupBy(behind, ({ partition }) => partition)
     const where = generation.layout.searchOf(listKinds, undefined)
     const should = [...byPartition.values()].map(group => {
-      const from = Math.min(...group.map(({ waiter }) => waiter.position.publishedTo))
+      const from = Math.min(...group.map(({ waiter }) => waiter.from))
       const to = Math.max(...group.map(({ position }) => position.publishedTo))
       const orgs = [...new Set(group.map(({ waiter }) => waiter.org))]
       return { bool: { filter: [{ terms: { org_id: orgs } }, { range: { seq: { gte: from, lt: to } } }] } }
@@ -359,6 +373,13 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
 }
 
 type Behind = { readonly waiter: Waiter; readonly partition: number; readonly position: ReadPosition }
+
+/** Whether the search is long enough ago to be repeated. */
+const mustRepeat = ({ from, searched }: Waiter, { publishedTo }: ReadPosition, at: number): boolean =>
+  from < publishedTo && at - searched.at >= AGREED_AFTER
+const mustSearch = ({ waiter, position }: Behind, at: number): boolean =>
+  position.publishedTo > waiter.position.publishedTo || mustRepeat(waiter, position, at)
+
 type LastChanges = {
   readonly organizations: {
     readonly buckets: readonly { readonly key: string; readonly last: { readonly value: number } }[]

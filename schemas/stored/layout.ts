@@ -65,6 +65,8 @@ export type GenerationLayout = {
   readonly hasDeals: boolean
   /** Whether balances can be searched by their number of changes. */
   readonly hasSequences: boolean
+  /** Whether all records of an organization are in one shard: an old copy of it lacks only the last ones. */
+  readonly isInOneShard: boolean
   /** The kind of a found document, or of the document of a kept form; undefined if another index has it. */
   readonly kindOf: (index: string, id: string) => IndexKind | undefined
   readonly addressOf: (kind: IndexKind, id: string) => Address
@@ -82,12 +84,17 @@ export type GenerationLayout = {
 }
 
 /** The fields of a generation that decide its layout. With `topic`, so that a name alone does not compile. */
-export type LayoutSource = Pick<GenerationDocument['body'], 'generation' | 'topic' | 'layout'>
+export type LayoutSource = Pick<
+  GenerationDocument['body'],
+  'generation' | 'topic' | 'layout' | 'routing_partition_size'
+>
 
 /** Returns the layout of a generation, or of the API keys. */
-export const layoutOf = (prefix: string, { generation, layout }: LayoutSource): GenerationLayout => {
+export const layoutOf = (prefix: string, source: LayoutSource): GenerationLayout => {
+  const { generation, layout, routing_partition_size: shards = 1 } = source
   if (generation === API_KEYS_GENERATION) return layoutOfKeys(prefix)
-  return layout === undefined ? layoutByKind(prefix, generation) : routedLayout(prefix, generation, layout >= 3)
+  if (layout === undefined) return layoutByKind(prefix, generation)
+  return routedLayout(prefix, generation, layout >= 3, shards === 1)
 }
 
 /** The layout of the API keys and of their parked records. */
@@ -122,6 +129,7 @@ const separateIndices = (
     hasBalances: false,
     hasDeals: false,
     hasSequences: false,
+    isInOneShard: false,
     kindOf: index => kindsByIndex.get(index),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: undefined }),
     keptFormAddressOf: (kind, id) => ({ _index: nameOf(kind), _id: keptFormId(id), routing: id }),
@@ -140,7 +148,12 @@ const separateIndices = (
 }
 
 /** Layouts 2 and 3. */
-const routedLayout = (prefix: string, generation: string, hasDeals: boolean): GenerationLayout => {
+const routedLayout = (
+  prefix: string,
+  generation: string,
+  hasDeals: boolean,
+  isInOneShard: boolean,
+): GenerationLayout => {
   const records = recordsIndexOf(prefix, generation)
   const nameOf = (kind: IndexKind): string => {
     if (kind === 'api-keys') return apiKeysIndexOf(prefix)
@@ -155,6 +168,7 @@ const routedLayout = (prefix: string, generation: string, hasDeals: boolean): Ge
     hasBalances: true,
     hasDeals,
     hasSequences: hasDeals,
+    isInOneShard,
     kindOf: (index, id) => (index === records ? listKindOf(id) : ofOthers.get(index)),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: routingOf(kind, id) }),
     keptFormAddressOf: (kind, id) => ({

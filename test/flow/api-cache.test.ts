@@ -1,7 +1,7 @@
 /** How long a client may keep an answer. */
 import { expect, test } from 'vitest'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
-import { fileScope } from '../support/scope.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
 const shared = (async () => {
@@ -35,11 +35,14 @@ test.each([
 ])('%s lets a client keep it unasked %s', async (path, _, expected) => {
   const { ask, key } = await shared
   expect(await cacheControl(ask(path, key))).toBe(ASKED_AGAIN)
-  const fixed = await ask(`${path}?as_of=payroll_1`, key)
-  expect([fixed.status, fixed.headers.get('cache-control')]).toEqual([200, expected])
-  const tag = fixed.headers.get('etag') ?? ''
-  const again = ask(`${path}?as_of=payroll_1`, key, { headers: { 'if-none-match': tag } })
-  expect(await cacheControl(again)).toBe(expected)
+  const first = await ask(`${path}?as_of=payroll_1`, key)
+  // An old copy may have answered it.
+  expect([first.status, first.headers.get('cache-control')]).toEqual([200, ASKED_AGAIN])
+  const headers = { 'if-none-match': first.headers.get('etag') ?? '' }
+  await eventually(async () => {
+    const again = await ask(`${path}?as_of=payroll_1`, key, { headers })
+    expect([again.status, again.headers.get('cache-control')]).toEqual([304, expected])
+  })
   const instant = await ask(`${path}?as_of=2020-01-01T00:00:00.005Z`, key)
   expect([instant.status, instant.headers.get('cache-control')]).toEqual([200, ASKED_AGAIN])
 })

@@ -71,15 +71,15 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a wait overlooks a change exactly at its position',
     inside: 'createChangeWatch',
-    find: 'last.get(waiter.org) ?? -1) >= waiter.position.publishedTo',
-    replace: 'last.get(waiter.org) ?? -1) > waiter.position.publishedTo',
+    find: 'last.get(waiter.org) ?? -1) >= waiter.from',
+    replace: 'last.get(waiter.org) ?? -1) > waiter.from',
     flow: WATCH,
   },
   {
     name: 'looks search again for organizations whose filters are searched',
     inside: 'createChangeWatch',
-    find: 'one === undefined || isFinding(one) ? []',
-    replace: 'one === undefined || (isFinding(one) && false) ? []',
+    find: 'one === undefined || isFinding(one, begun) ? []',
+    replace: 'one === undefined || (isFinding(one, begun) && false) ? []',
     flow: WATCH,
   },
   {

@@ -141,8 +141,8 @@ export const balanceMutants: readonly Mutant[] = [
   {
     name: 'a page from the middle of the feed is numbered from 1',
     inside: 'createSequences',
-    find: 'before < 0\n',
-    replace: 'before < Number.MAX_SAFE_INTEGER\n',
+    find: '(seq < 0)',
+    replace: '(seq < Number.MAX_SAFE_INTEGER)',
     flow: BALANCES,
   },
   {

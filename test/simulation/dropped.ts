@@ -3,13 +3,13 @@
  * must answer each with the content of the model. Not simulated: how `drop` waits until nobody writes any more.
  */
 
-import { answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
+import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { createReaders } from '../../core/reading/readers.ts'
 import { changeGenerations } from '../../core/store/generations/generations.ts'
 import { uncounted } from '../../core/store/read/scope.ts'
 import { controlIndexOf, generationId, indexOf, kinds, positionId, timesId } from '../../schemas/stored/documents.ts'
 import { scopeOf } from '../support/read-scope.ts'
-import { textOfItem } from './history.ts'
+import { textOf, textOfItem } from './history.ts'
 import type { Operator } from './operator.ts'
 import { PREFIX } from './promises.ts'
 import type { World } from './readers.ts'
@@ -18,6 +18,7 @@ import { answered } from './walk.ts'
 
 /** Milliseconds after which no projector keeps a generation up that was removed from the live document. */
 const STOP = 20_000
+const LIMIT = 50
 
 /** Returns what an idle process answered wrongly after another generation was made live and its own was dropped. */
 export const readAfterDrop = async (world: World, operator: Operator): Promise<string | undefined> => {
@@ -56,10 +57,17 @@ const createIdleProcess = ({ clock, engine, faults, history }: World) => {
     const [id] = payouts.keys()
     const expectText = (what: string, got: unknown, wanted: string | undefined): string | undefined =>
       textOfItem(got) === wanted ? undefined : `${what} of ${org} differs from the model`
-    const list = readers.list(scopeOf(org), { list: 'payouts', limit: 50, startingAfter: undefined, asOf: undefined })
-    const ofList = list.then(({ hits }) =>
-      hits.length === Math.min(50, lists.payouts.length) ? undefined : `the list of ${org} has ${hits.length} payouts`,
-    )
+    const list = readers.list(scopeOf(org), {
+      list: 'payouts',
+      limit: LIMIT,
+      startingAfter: undefined,
+      asOf: undefined,
+    })
+    const ofList = list.then(page => {
+      const { data } = answered<{ data: unknown[] }>(ctx => answerList(ctx, 'payouts', page, undefined))
+      const wanted = lists.payouts.slice(0, LIMIT).map(({ text }) => text)
+      return textOf(data.map(textOfItem)) === textOf(wanted) ? undefined : `the list of ${org} differs from the model`
+    })
     if (id === undefined) return [ofList]
     const asked = { id, asOf: undefined }
     const record = readers.records.record(scopeOf(org), 'payouts', asked)

@@ -61,6 +61,8 @@ export class Readers {
   readonly #pause: number
   #apis: Api[]
   #isOpen = true
+  /** All faults have ended. */
+  #mustAnswer = false
   #turn = 0
   /** Ids that any list has returned. */
   readonly #listed = new Map<string, Set<string>>()
@@ -93,6 +95,7 @@ export class Readers {
 
   /** Walks every list of every organization, with a small limit and with a large one. */
   async walkAll(): Promise<void> {
+    this.#mustAnswer = true
     for (const org of this.#world.history.organizations) {
       for (const list of listKinds) {
         const limit = this.#world.random.pick([2, 3, 7])
@@ -156,16 +159,17 @@ export class Readers {
     return new Promise(resolve => void this.#world.clock.after(milliseconds, resolve))
   }
 
-  /** Retries while the answer is `unavailable`. Returns undefined after `stop` or too many tries. */
+  /** Retries while the answer is `unavailable`. Returns undefined after `stop` or too many tries, and fails at the end. */
   async #ask<Result>(request: (api: Api) => Promise<Result>): Promise<Result | Refusal | undefined> {
-    for (let tries = 0; tries < 200; tries++) {
+    for (let [tries, late] = [0, 0]; tries < 200; tries++) {
       try {
         return await request(this.#api())
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         if (error.code !== 'unavailable') return error
         this.#world.coverage.count('reads answered unavailable')
-        if (!this.#isOpen) return undefined
+        if (!this.#isOpen && !this.#mustAnswer) return undefined
+        if (this.#mustAnswer && late++ === 50) this.#fail(`the API is unavailable after all faults: ${error.reason}`)
         await this.#sleep(200 + this.#pause)
       }
     }

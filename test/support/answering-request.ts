@@ -9,5 +9,5 @@ export const answering = (): Answering => ({
   read: undefined,
   refundUnit: () => undefined,
   reservation: { add: () => undefined, held: () => 0, deliver: () => undefined, close: () => undefined },
-  form: { isFixed: false, sealState: undefined },
+  form: { isFixed: () => false, sealState: undefined },
 })

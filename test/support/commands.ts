@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
-import { inject } from 'vitest'
+import { expect, inject } from 'vitest'
 import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import type { CommandContext } from '../../tools/context.ts'
 import type { Contexts } from '../../tools/contexts.ts'
@@ -80,6 +80,12 @@ export const jsonLines = ({ out }: Ran): Record<string, unknown>[] =>
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
+
+/** Checks the lines of `projection verify --json`: each of these organizations was compared, and all are equal. */
+export const expectFoundEqual = (lines: readonly Record<string, unknown>[], organizations: readonly string[]): void => {
+  expect(lines.map(({ organization }) => organization)).toEqual(expect.arrayContaining([...organizations]))
+  for (const line of lines) expect(line).toMatchObject({ equal: true })
+}
 
 /**
  * Publishes records again, and others just before them, after the forecast of the first.

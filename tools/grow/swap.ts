@@ -7,6 +7,7 @@
  * Can go wrong: a publisher or a projector of the old topic does not stop, or a transaction stays open in it: it is
  *   named, and nothing is changed.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
 import { fetchEndOffsets, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
 import { changeGenerations } from '../../core/store/index.ts'
@@ -76,7 +77,10 @@ export const swapGrown = async (
   await refusePublishedEarly(growing, cut, admin)
   const reached = await positionsOf(spare, context)
   const { topic, cluster_id, topic_id } = source
+  const grown = { topic, cluster_id, ...(topic_id !== undefined && { topic_id }), ends: cut.from }
   await changeGenerations({ request: context.send, prefix: context.prefix }, now => {
+    // An earlier attempt succeeded, and its response was lost.
+    if (now.live === spare.generation && isDeepStrictEqual(now.grown, grown)) return now
     if (now.live !== live.generation || !now.active.includes(spare.generation)) {
       const what = `meanwhile ${now.live} was made live, or ${spare.generation} was dropped`
       throw new CommandError(`${what}: nothing is changed`)
@@ -87,7 +91,7 @@ export const swapGrown = async (
       previous: live.generation,
       minPositions: reached,
       independentFrom: { [spare.generation]: reached, ...now.independentFrom },
-      grown: { topic, cluster_id, ...(topic_id !== undefined && { topic_id }), ends: cut.from },
+      grown,
     }
   })
   say(`${spare.generation} is live. Next: start publishers on ${spare.topic}, and set KAFKA_EVENTS_TOPIC everywhere`)

@@ -138,7 +138,9 @@ export const createReadCheckpoint = (
     const { last_change_id, last_sequence, totals: sums } = read.totals
     const change = at.last ? textOfName(at.last.name) : null
     if (last_sequence !== at.sequence || last_change_id !== change) {
-      // Both are counted in different ways, so a difference is no change of the organization, unless it had none.
+      // Both are counted in different ways, so a difference is no change of the organization, unless it had none. An
+      // old copy may have answered a page: the next request reads all again.
+      walked.delete(scope.org)
       throw unavailable(at.last ? 'elasticsearch_malformed_search' : 'checkpoint_reads_on')
     }
     const time = now()

@@ -37,6 +37,7 @@ import {
   visibleRange,
 } from '../../store/index.ts'
 import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
+import { createAgreed } from './agreed.ts'
 import { invalidAsOf, type Moment } from './read-parameters.ts'
 
 /** @param changeOffset offset of the change that `as_of` names, if the change exists */
@@ -53,7 +54,7 @@ export const createPositionAsOf = (
   projectionTime: ProjectionTime,
   now: () => number,
 ): PositionAsOf => {
-  const remembered = new LRUCache<string, number>(lruOptions(AS_OF_REMEMBERED))
+  const remembered = createAgreed<number>(lruOptions(AS_OF_REMEMBERED), now)
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
   const firstEvent = async (
@@ -83,7 +84,8 @@ export const createPositionAsOf = (
     // that the result is not found again.
     const key = `${position.generation.id}:${position.takenBack}:${scope.org}:${milliseconds}`
     const known = remembered.get(key)
-    if (known !== undefined) return { ...position, publishedTo: known }
+    if (known !== undefined) return { ...position, publishedTo: known.value }
+    const remember = remembered.begin()
     const latestTime = now() + EVENT_TIME_AHEAD_MAX_MS
     const isLater = { range: { at: { gt: Math.max(milliseconds, EVENT_TIME_MIN - 1), lte: latestTime } } }
     const after = await firstEvent(scope, position, 'asc', [isLater, { range: { seq: visibleRange(position) } }])
@@ -103,7 +105,7 @@ export const createPositionAsOf = (
       const isAfter = { range: { seq: { gt: after.seq, ...visibleRange(position) } } }
       if (await firstEvent(scope, position, 'asc', [isEarlier, isAfter])) throw undecided()
     }
-    remembered.set(key, publishedTo)
+    remember(key, publishedTo)
     return { ...position, publishedTo }
   }
 }

@@ -10,11 +10,12 @@
  * between the last of them and the position is counted. Without a balance, everything is; so are the records of one
  * rep, because a balance has the sums of all reps. Elasticsearch counts how often each amount occurs, as text; then
  * amounts become numbers. Each answer is added at once and dropped: the sums take memory for their rows, not for the
- * amounts. A result is cached until the organization changes, and requests for the same result share one summing. A
- * request that times out finds the result on its retry.
+ * amounts. A result is cached until the organization changes, once two sums agree (agreed.ts), and requests for the
+ * same result share one summing. A request that times out finds the result on its retry, or on the next one if the
+ * retry comes late.
  */
 
-import { LRUCache } from 'lru-cache'
+import { createHash } from 'node:crypto'
 import { DEAL_BYTES_MAX } from '../../../schemas/limits.ts'
 import type { ListFilter } from '../../../schemas/lists.ts'
 import { differenceOf } from '../../../schemas/money.ts'
@@ -54,6 +55,7 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
+import { createAgreed } from './agreed.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
 import { requireSearchable } from './read-list.ts'
@@ -79,11 +81,20 @@ type LastChange = { readonly id: string; readonly sequence: number; readonly seq
 /** @param onAdded called for totals of a deal, also if they are refused, or if the request ends before its answer */
 export type ReadTotals = (scope: ReadScope, asked: TotalsAsked, onAdded?: (added: Added) => void) => Promise<TotalsRead>
 
-/** Creates the reader of totals and its cache. */
-export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, sequences: Sequences): ReadTotals => {
+/** Creates the reader of totals and its cache. @param now milliseconds since 1970 */
+export const createReadTotals = (
+  parts: ReaderParts,
+  search: ScopedSearch,
+  sequences: Sequences,
+  now: () => number,
+): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by bytes: each change is a moment that a client can ask about, of each rep.
-  const summed = new LRUCache<string, Summed>({ maxSize: TOTALS_BYTES_REMEMBERED, sizeCalculation: bytesOf })
+  const summed = createAgreed<Summed>(
+    { maxSize: TOTALS_BYTES_REMEMBERED, sizeCalculation: bytesOf },
+    now,
+    (one, other) => one.digest === other.digest,
+  )
   const summing = new Map<string, Summing>()
 
   const ask = async <Aggregations, Source = unknown>(where: Place, body: object, reading: Reading) => {
@@ -153,7 +164,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
       if (deal !== undefined) {
         const filter = { ...filterOf(only), deal_id: deal }
         const of = { ...reading, org }
-        return { rows: [], ofDeal: await sumDealLines(parts.readPage, of, position, filter, pace, onRead) }
+        const ofDeal = await sumDealLines(parts.readPage, of, position, filter, pace, onRead)
+        return { rows: [], ofDeal, digest: await digestOf([...ofDeal.lines, { bytes: ofDeal.bytes }], pace) }
       }
       const balance = only.rep === undefined ? await readBalance(org, position, reading) : undefined
       const groups = groupsOf(ofPeriod(balance?.rows ?? [], only.period))
@@ -170,7 +182,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
         })
       if (isFew) await Promise.all(since.map(add))
       else for (const part of since) await add(part)
-      return { rows: await withOpenAmounts(rowsOf(groups), pace) }
+      const rows = await withOpenAmounts(rowsOf(groups), pace)
+      return { rows, digest: await digestOf(rows, pace) }
     })
   }
 
@@ -186,7 +199,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     last: string,
     only: Only,
     onAdded: (added: Added) => void,
-  ): Promise<Summed> => {
+  ): Promise<Answered> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
     const keyOfAll = `${position.generation.id}:${org}:${position.takenBack}:${last}`
     // The prefixes of the ids tell a rep from a period and from a deal.
@@ -195,8 +208,9 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     const key = only.period === undefined ? keyOfPeriods : `${keyOfPeriods}:${only.period}`
     for (;;) {
       // A deal has other bytes in one period than in all.
-      const periods = only.deal === undefined ? summed.get(keyOfPeriods) : undefined
-      const known = summed.get(key) ?? (periods && { rows: ofPeriod(periods.rows, only.period) })
+      const periods = only.deal === undefined ? summed.get(keyOfPeriods)?.value : undefined
+      const known: Answered | undefined =
+        summed.get(key)?.value ?? (periods && { rows: ofPeriod(periods.rows, only.period) })
       if (known) {
         onAdded({ bytes: known.ofDeal?.bytes ?? 0, isFirst: false })
         return known
@@ -208,12 +222,13 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
       await waitOrAbort(Promise.race(others), signal)
     }
     let bytes = 0
+    const remember = summed.begin()
     const found = sum(org, position, only, more => {
       bytes += more
     }).finally(() => summing.delete(key))
     const began = { found, bytes: () => bytes }
     summing.set(key, began)
-    found.then(rows => summed.set(key, rows)).catch(() => undefined)
+    found.then(rows => remember(key, rows)).catch(() => undefined)
     return waitForSum(began, signal, added => onAdded({ bytes: added, isFirst: true }))
   }
 
@@ -249,7 +264,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     requireSearchable(filterOf(only), position.generation.layout)
     const last = await lastChange(scope, position)
     const time = await parts.projectionTime(scope, current, last ? 'records' : 'unknown')
-    const { rows, ofDeal }: Summed = last ? await sumOnce(scope, position, last.id, only, onAdded) : { rows: [] }
+    const { rows, ofDeal }: Answered = last ? await sumOnce(scope, position, last.id, only, onAdded) : { rows: [] }
     if (ofDeal?.isTooMuch) throw tooMuch()
     const { id: last_change_id = null, sequence: last_sequence = 0 } = last ?? {}
     const lines = only.deal !== undefined && { line_totals: [...(ofDeal?.lines ?? [])] }
@@ -282,7 +297,8 @@ const tooMuch = (): Refusal => {
 
 type Row = Totals['totals'][number]
 /** A result that is remembered. */
-type Summed = { readonly rows: readonly Row[]; readonly ofDeal?: DealSums }
+type Summed = Answered & { readonly digest: string }
+type Answered = { readonly rows: readonly Row[]; readonly ofDeal?: DealSums }
 /** A result that is being made: of a deal, with the bytes of the payouts that were read so far. */
 type Summing = { readonly found: Promise<Summed>; readonly bytes: () => number }
 const bytesOf = ({ rows, ofDeal }: Summed, name: string): number => {
@@ -317,6 +333,16 @@ const withOpenAmounts = async (rows: readonly BalanceRow[], pace: Pace): Promise
     if (pace.countWork(1, 0)) await pace.rest()
   }
   return totals
+}
+
+/** Two sums are compared by their digests. */
+const digestOf = async (rows: readonly object[], pace: Pace): Promise<string> => {
+  const digest = createHash('sha256')
+  for (const row of rows) {
+    digest.update(JSON.stringify(row))
+    if (pace.countWork(1, 0)) await pace.rest()
+  }
+  return digest.digest('base64url')
 }
 
 /** Groups neighbours with up to TOTALS_RECORDS records in all. A larger one is alone. */

@@ -6,9 +6,10 @@
  * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
  *
  * No document of a change has it: the feed has an order that never changes, so changes are counted. A balance has the
- * number of changes up to its own: only those after it are counted. The page after one that was read needs no search.
+ * number of changes up to its own: only those after it are counted. The page soon after one that was read needs no
+ * search. One that is numbered by places, from an organization with several shards, is also counted: an old copy of one
+ * shard would leave a hole in it.
  */
-import { LRUCache } from 'lru-cache'
 import { listTraits } from '../../../schemas/lists.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
@@ -25,6 +26,7 @@ import {
   smallSearch,
 } from '../../store/index.ts'
 import { CHANGES_SKIPPED_MAX, SEQUENCES_REMEMBERED } from '../limits.ts'
+import { certain, createAgreed } from './agreed.ts'
 import type { RecordName } from './read-parameters.ts'
 
 export type SequencesAsked = {
@@ -46,9 +48,9 @@ export type Sequences = {
 }
 type FoundChange = { readonly name: RecordName; readonly seq: number }
 
-/** Creates the counter of changes and its cache. */
-export const createSequences = (search: ScopedSearch): Sequences => {
-  const remembered = new LRUCache<string, number>(lruOptions(SEQUENCES_REMEMBERED))
+/** Creates the counter of changes and its cache. @param now milliseconds since 1970 */
+export const createSequences = (search: ScopedSearch, now: () => number): Sequences => {
+  const remembered = createAgreed<number>(lruOptions(SEQUENCES_REMEMBERED), now)
   // `takenBack` differs once a restored copy is adopted: a count from before may lack changes.
   const keyOf = ({ org }: ReadScope, { generation, takenBack }: ReadPosition, seq: number): string =>
     `${generation.id}:${org}:${takenBack}:${seq}`
@@ -96,16 +98,35 @@ export const createSequences = (search: ScopedSearch): Sequences => {
     })
   }
 
-  const sequenceBefore = async (scope: ReadScope, position: ReadPosition, before: number): Promise<number> =>
-    before < 0
-      ? 0
-      : (remembered.get(keyOf(scope, position, before)) ?? (await countUpTo(scope, position, [before]))[0] ?? 0)
+  /** Returns the sequence of the change at an offset, 0 before the first one. */
+  const sequenceOf = async (scope: ReadScope, position: ReadPosition, seq: number) => {
+    if (seq < 0) return { value: 0, ...certain }
+    const key = keyOf(scope, position, seq)
+    const known = remembered.get(key)
+    if (known !== undefined) return known
+    const remember = remembered.begin()
+    return remember(key, (await countUpTo(scope, position, [seq]))[0] ?? 0)
+  }
 
-  const of: Sequences['of'] = async (scope, position, { before, seqs, isWhole }) => {
+  /** @throws Refusal `unavailable` if an old copy of one shard left out changes between those of the others */
+  const requireWhole = async (scope: ReadScope, { generation }: ReadPosition, { before, seqs }: SequencesAsked) => {
+    if (generation.layout.isInOneShard) return
+    const where = generation.layout.searchOf(listKinds, scope.org)
+    const range = { range: { seq: { gt: before, lte: seqs.at(-1) } } }
+    const query = { bool: { filter: [...where.filters, range] } }
+    const body = { size: 0, query, aggs: { all: { filters: { filters: [range] } } } }
+    const [counted] = (await ask<CountsOfRanges, unknown>(where, body, scope)).aggregations.all.buckets
+    if (counted?.doc_count !== seqs.length) throw unavailable('elasticsearch_malformed_search')
+  }
+
+  const of: Sequences['of'] = async (scope, position, asked) => {
+    const { before, seqs, isWhole } = asked
     if (seqs.length === 0) return []
-    const begin = isWhole ? await sequenceBefore(scope, position, before) : undefined
-    const found = begin === undefined ? await countUpTo(scope, position, seqs) : seqs.map((_, at) => begin + at + 1)
-    remembered.set(keyOf(scope, position, seqs.at(-1) ?? 0), found.at(-1) ?? 0)
+    const begin = isWhole ? await sequenceOf(scope, position, before) : undefined
+    const remember = remembered.begin(begin)
+    if (begin) await requireWhole(scope, position, asked)
+    const found = begin ? seqs.map((_, at) => begin.value + at + 1) : await countUpTo(scope, position, seqs)
+    remember(keyOf(scope, position, seqs.at(-1) ?? 0), found.at(-1) ?? 0)
     return found
   }
 
@@ -113,6 +134,7 @@ export const createSequences = (search: ScopedSearch): Sequences => {
     const { layout } = position.generation
     const { org } = scope
     const { publishedTo } = position
+    const remember = remembered.begin()
     const begin = layout.hasSequences
       ? await firstOf(lastBalanceBelow(layout, org, sequence, publishedTo), scope, position)
       : START
@@ -125,7 +147,7 @@ export const createSequences = (search: ScopedSearch): Sequences => {
       const { seq } = hit._source
       left -= changes
       if (left === 0) {
-        remembered.set(keyOf(scope, position, seq), sequence)
+        remember(keyOf(scope, position, seq), sequence)
         return { name: nameOfChange(layout, hit), seq }
       }
       after = seq

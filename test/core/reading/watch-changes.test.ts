@@ -1,7 +1,7 @@
 /** The work of the watch of changes, on virtual time: no client makes it slow or expensive for the others. */
 import { expect, test } from 'vitest'
 import type { ChangesAsked } from '../../../core/reading/find-changes.ts'
-import { FIND_INTERVAL, LAST_CURSOR_AGE_MAX, LOOK_INTERVAL } from '../../../core/reading/limits.ts'
+import { AGREED_AFTER, FIND_INTERVAL, LAST_CURSOR_AGE_MAX, LOOK_INTERVAL } from '../../../core/reading/limits.ts'
 import { createChangeWatch } from '../../../core/reading/watch-changes.ts'
 import { createSemaphore, createSemaphores, within } from '../../../core/runtime/semaphore.ts'
 import { abortReason, type Schedule, waitOrAbort } from '../../../core/runtime/time-limits.ts'
@@ -19,6 +19,8 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
   const clock = new Clock()
   const generation = generationOf()
   const state = { publishedTo: 1, takenBack: 0, time: 0, queued: 0, changed: [] as string[], found: [] as string[] }
+  /** Searches before the first one that finds a change after the cursor. */
+  const old = { finds: Number.POSITIVE_INFINITY }
   const position = (): ReadPosition => ({
     generation,
     publishedTo: state.publishedTo,
@@ -49,7 +51,7 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
     waits: within(createSemaphore(permits(ofProcess), later), createSemaphores(permits(ofOrganization), later)),
     findChange: async () => {
       finds.push(clock.elapsed)
-      return { found: false, position: position() }
+      return { found: old.finds < finds.length, position: position() }
     },
     findLast: async (_scope, filters) => {
       finds.push(clock.elapsed)
@@ -80,7 +82,7 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
   }
   const untilNobodyWaits = () => clock.runUntil(() => watch.waiting() === 0, 120_000)
   await pass(1)
-  return { clock, state, position, finds, filtersAtOnce, searchedFrom, watch, wait, pass, untilNobodyWaits }
+  return { clock, state, old, position, finds, filtersAtOnce, searchedFrom, watch, wait, pass, untilNobodyWaits }
 }
 
 const cursor: ChangesAsked = { startingAfter: { kind: 'payouts', id: 'payout_1' } }
@@ -242,4 +244,49 @@ test('an empty page has the latest time that was shown, and is read if a later p
   expect(await watch.confirm(scopeOf('org_a'), cursor, last)).toEqual({ ...last, time: 7 })
   state.publishedTo++
   expect(await watch.confirm(scopeOf('org_a'), cursor, last)).toBeUndefined()
+})
+
+test('a change that an old copy hid from the first search of a wait ends one of the next waits within 20 s', async () => {
+  const { clock, old, finds, wait, untilNobodyWaits } = await setUp()
+  old.finds = 1
+  const begun = clock.elapsed
+  for (;;) {
+    const waited = wait('org_a', cursor, 3_000)
+    await untilNobodyWaits()
+    if (waited.position === undefined) break
+    expect(clock.elapsed - begun).toBeLessThan(20_000)
+  }
+  expect(finds.length).toBe(2)
+  // Until then, no wait searched again.
+  expect((finds[1] ?? 0) - (finds[0] ?? 0)).toBeGreaterThanOrEqual(LAST_CURSOR_AGE_MAX)
+})
+
+test.each([
+  ['all changes', {}],
+  ['those of a rep', { filter: { rep_id: 'rep_1' } }],
+])(
+  'a change that an old copy hid from one look at %s is found by a look a second later, in the same wait',
+  async (_, filter) => {
+    const { state, wait, pass, untilNobodyWaits } = await setUp()
+    const ended = wait('org_a', { ...cursor, ...filter }, 30_000)
+    await pass(10 * LOOK_INTERVAL)
+    state.publishedTo++
+    await pass(10 * LOOK_INTERVAL)
+    Object.assign(state, { changed: ['org_a'], found: ['rep_1'] })
+    await untilNobodyWaits()
+    expect(ended.position).toBeUndefined()
+    expect(ended.after).toBeLessThan(20 * LOOK_INTERVAL + 2 * AGREED_AFTER)
+  },
+)
+
+test('a look that found nothing is repeated once, and then the search begins behind it', async () => {
+  const { state, searchedFrom, wait, pass } = await setUp()
+  wait('org_a', cursor, 60_000)
+  await pass(10 * LOOK_INTERVAL)
+  state.publishedTo = 8
+  await pass(5 * AGREED_AFTER)
+  expect(searchedFrom).toEqual([1, 1])
+  state.publishedTo = 9
+  await pass(5 * AGREED_AFTER)
+  expect(searchedFrom).toEqual([1, 1, 8, 8])
 })

@@ -52,6 +52,7 @@ describe('the OpenAPI document', () => {
       },
       { record: nothing, hits: nothing },
       { confirm: nothing, remember: nothing },
+      () => 0,
     )
     const routed = router.stack.map(({ path }) => String(path).replace('/api/v1', '').replace(':id', '{id}'))
     expect(Object.keys(openapi.paths).toSorted()).toEqual([...routed, '/openapi.json'].toSorted())

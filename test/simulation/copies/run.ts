@@ -64,7 +64,9 @@ export const runCopies = async (seed: number): Promise<CopyVerdict> => {
   await quiet.untilCaughtUp()
   const wanted = quiet.content()
   const signed = await quiet.checkpoints()
-  if (quiet.failure !== undefined) return { failure: `without a copy: ${quiet.failure}`, spared: [], adopted: 0 }
+  const unsigned = history.organizations.length - signed.length
+  const unable = quiet.failure ?? (unsigned > 0 ? `${unsigned} organizations have no checkpoint` : undefined)
+  if (unable !== undefined) return { failure: `without a copy: ${unable}`, spared: [], adopted: 0 }
 
   const world = new World(history, random, random.pick([1, 5, 40]), layouts)
   // Most records are published while the copy is taken, or shortly before or after it.
@@ -92,7 +94,9 @@ export const runCopies = async (seed: number): Promise<CopyVerdict> => {
   await world.untilCaughtUp()
   const again = await world.checkpoints()
   const failure =
-    world.failure ?? differenceOf(world.content(), wanted) ?? (again === signed ? undefined : `${again} for ${signed}`)
+    world.failure ??
+    differenceOf(world.content(), wanted) ??
+    (again.join('\n') === signed.join('\n') ? undefined : `${again.join('\n')} for ${signed.join('\n')}`)
   return { failure: failure && `seed ${seed}: ${failure}`, spared, adopted }
 }
 
@@ -199,7 +203,7 @@ class World {
    * Returns the checkpoints of all organizations without their times, from one API process. None of an organization
    * that cannot be read yet.
    */
-  async checkpoints(): Promise<string> {
+  async checkpoints(): Promise<string[]> {
     const { search, multiGet } = createSearches(this.#clock, this.#engine, this.#faults)
     const later = (milliseconds: number, run: () => void) => this.#clock.after(milliseconds, run)
     let signatures = 0
@@ -227,7 +231,7 @@ class World {
         })
       await this.#clock.runUntil(() => ended, PATIENCE)
     }
-    return notes.join('\n')
+    return notes
   }
 
   beginCopy(takes: number): Copy {

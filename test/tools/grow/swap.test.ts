@@ -36,6 +36,9 @@ const given = () => {
     spareLag: 0,
     /** Readers may have seen the old generation up to here. */
     servedFrom: 0,
+    /** Whether a change is stored, and then answered as if it was not. */
+    losesAnswer: false,
+    grownBy: undefined as object | undefined,
     onWait: (_: number): void => undefined,
     live: { generation: 'g1', kept: ['g1', 'g2'] } as Record<string, unknown>,
   }
@@ -70,7 +73,8 @@ const given = () => {
     if (query?.if_seq_no !== seqNo) return { status: 409, body: {} }
     seqNo++
     state.live = (body as { body: Record<string, unknown> }).body
-    return { status: 200, body: {} }
+    if (state.grownBy) state.live = { ...state.live, grown: state.grownBy }
+    return { status: state.losesAnswer ? 409 : 200, body: {} }
   })
   const admin = {
     describeGroups: async () => ({ groups: [{ members: Array.from({ length: state.members }) }] }),
@@ -127,6 +131,19 @@ test('the swap comes once nobody publishes to the old topic or projects it, and 
     ...{ generation: 'g2', previous: 'g1', floor: [3, 0], alone: { g2: [3, 0] } },
     grown: { topic: 'old', cluster_id: 'c', ends: [3] },
   })
+})
+
+test('a swap whose answer is lost has happened: the command sees it, and says so', async () => {
+  const { state, said, swap } = given()
+  Object.assign(state, { members: 0, losesAnswer: true })
+  expect(await swap()).toBe(0)
+  expect([state.live.generation, said.at(-2)]).toEqual(['g2', expect.stringContaining('g2 is live')])
+})
+
+test('a swap to the same generation that somebody else made meanwhile, with another cut, is not taken for ours', async () => {
+  const { state, swap } = given()
+  Object.assign(state, { members: 0, losesAnswer: true, grownBy: { topic: 'old', cluster_id: 'c', ends: [1] } })
+  await expect(swap()).rejects.toThrow('meanwhile g2 was made live')
 })
 
 test('while readers wait for records that the old topic lost, nothing is compared and nothing is changed', async () => {

@@ -4,6 +4,7 @@ import { createReadCheckpoint } from '../../../../core/reading/checkpoint/read-c
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createSigningKey, unavailable } from '../../../../core/runtime/index.ts'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
+import { digestedFields } from '../../../../schemas/checkpoint.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
 type Parts = Parameters<typeof createReadCheckpoint>[0]
@@ -19,7 +20,9 @@ type Given = {
   readonly signal?: AbortSignal
 }
 
-const read = ({ readPage, totals, checkNow = async () => undefined, takenBackAfter = 0, signal }: Given) => {
+const read = (given: Given) => readerOf(given)()
+
+const readerOf = ({ readPage, totals, checkNow = async () => undefined, takenBackAfter = 0, signal }: Given) => {
   let isChecked = false
   const parts = {
     cursors: { remembered: () => undefined },
@@ -40,7 +43,8 @@ const read = ({ readPage, totals, checkNow = async () => undefined, takenBackAft
   const readTotals = (
     totals ? async () => ({ position, totals }) : () => Promise.reject(new Error('no totals'))
   ) as never
-  return createReadCheckpoint(parts, readTotals, steps)(scopeOf('org_1', signal), () => undefined)
+  const readCheckpoint = createReadCheckpoint(parts, readTotals, steps)
+  return () => readCheckpoint(scopeOf('org_1', signal), () => undefined)
 }
 
 /** Pages of changes without an end: the time is up while the given one is read. */
@@ -79,4 +83,31 @@ test('nothing is signed if a shard is not the recorded one after all was read', 
 test('nothing is signed if a time was taken back before the check, as by an adoption of other shards', async () => {
   const adopted = read({ readPage, totals: noChange, takenBackAfter: 1 })
   await expect(adopted).rejects.toMatchObject({ reason: 'live_generation_changes' })
+})
+
+/** A payout as a search finds it: its id, the fields before its body, its body. */
+const changeHit = (seq: number) => {
+  const values = Object.fromEntries(digestedFields.payouts.map(field => [field, 'x']))
+  const body = JSON.stringify({ ...values, destination: { type: 'x' }, line_items: [] })
+  const parts = [`payout_${seq}"`, `{"seq":${seq},"at":1`, body] as const
+  const bytes = Buffer.from(parts.join(''))
+  const [start, headerEnd] = [parts[0].length, parts[0].length + parts[1].length]
+  const place = { idStart: 0, start, headerEnd, bodyStart: headerEnd, bodyEnd: bytes.length, end: bytes.length }
+  return { kind: 'payouts', bytes, ...place, sortValue: seq }
+}
+
+test('a page that lacked a change is read again after the difference to the totals was found', async () => {
+  const changes = [1, 2, 3].map(changeHit)
+  const asked: number[] = []
+  const readChanges = async (_: unknown, { after }: { readonly after: number }) => {
+    asked.push(after)
+    const isOld = asked.length === 1
+    return { hits: changes.filter(({ sortValue }) => sortValue > after && !(isOld && sortValue === 2)), hasMore: false }
+  }
+  const totals = { last_change_id: 'payout_3', last_sequence: 3, totals: [] }
+  const readAgain = readerOf({ readPage: readChanges as Given['readPage'], totals })
+  await expect(readAgain()).rejects.toMatchObject({ reason: 'elasticsearch_malformed_search' })
+  const { note } = await readAgain()
+  expect(note).toContain('sequence 3\nchange payout_3\n')
+  expect(asked).toEqual([-1, -1])
 })

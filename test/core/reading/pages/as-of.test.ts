@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AS_OF_MARGIN } from '../../../../core/reading/limits.ts'
+import { AGREED_AFTER, AS_OF_MARGIN } from '../../../../core/reading/limits.ts'
 import { createPositionAsOf } from '../../../../core/reading/pages/as-of.ts'
 import { Refusal } from '../../../../core/runtime/refusals.ts'
 import { EVENT_TIME_MIN } from '../../../../schemas/limits.ts'
@@ -43,16 +43,18 @@ const searchIn = (events: readonly Stored[], body: string): Buffer => {
 
 const moments = (events: readonly Stored[], ours = NOW) => {
   const asked: string[] = []
+  let passed = 0
   const positionAsOf = createPositionAsOf(
     async (_, body) => {
       asked.push(body)
       return searchIn(events, body)
     },
     async () => NOW,
-    () => ours,
+    () => ours + passed,
   )
   return {
     asked,
+    pass: (milliseconds: number) => (passed += milliseconds),
     positionAsOf,
     at: (milliseconds: number) =>
       positionAsOf(scopeOf('org_a'), position, { kind: 'instant', milliseconds }, undefined),
@@ -71,6 +73,21 @@ describe('the position at an instant', () => {
     ])
     expect(await at(OVER)).toEqual({ ...position, publishedTo: 42 })
     expect((await at(OVER - 6)).publishedTo).toBe(10)
+  })
+
+  test('is looked up again after a second, and kept once both look-ups agree: an old copy may answer one', async () => {
+    const events = [{ seq: 60, at: OVER + 1 }]
+    const { asked, at, pass } = moments(events)
+    expect((await at(OVER)).publishedTo).toBe(60)
+    events.push({ seq: 50, at: OVER + 1 })
+    expect((await at(OVER)).publishedTo).toBe(60)
+    for (let times = 0; times < 3; times++) {
+      pass(AGREED_AFTER)
+      expect((await at(OVER)).publishedTo).toBe(50)
+    }
+    const { length } = asked
+    pass(60_000)
+    expect([(await at(OVER)).publishedTo, asked.length]).toEqual([50, length])
   })
 
   test('never changes, whatever comes later, and is looked up once', async () => {

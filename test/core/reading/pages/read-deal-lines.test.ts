@@ -156,6 +156,9 @@ describe('the lines of a deal', () => {
   })
 })
 
+/** A clock that stands still. */
+const stopped = () => 0
+
 describe('totals of a deal', () => {
   /** Totals over these payouts. `swapDuringReads`: at the next search, another generation becomes live. */
   const totalsOver = (payouts: readonly Stored[]) => {
@@ -176,7 +179,7 @@ describe('totals of a deal', () => {
       const { hits, ...head } = JSON.parse(searchAnswer(index, [last]).toString())
       return Buffer.from(JSON.stringify({ ...head, hits, aggregations: counted }))
     }
-    const read = createReadTotals(parts, search, createSequences(search))
+    const read = createReadTotals(parts, search, createSequences(search, stopped), stopped)
     const added: Added[] = []
     const ask = (deal = 'deal_1', period?: string, end = signal) =>
       read({ ...scopeOf('org_a'), signal: end }, { asOf: undefined, deal, period }, one => void added.push(one))

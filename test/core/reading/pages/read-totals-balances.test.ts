@@ -10,6 +10,9 @@ import { Ledger, layout, ORG } from '../../../support/balance-ledger.ts'
 import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
+/** A clock that stands still. */
+const stopped = () => 0
+
 /** Every third change has a balance. The last event is at offset 17. */
 const ledgerOf = (): Ledger => {
   const ledger = new Ledger()
@@ -50,7 +53,7 @@ const reader = (ledger: Ledger, hasBalances: boolean) => {
     const answer = searchNow(ledger, index, routing, body, () => false)
     return Buffer.from(JSON.stringify(answer))
   }
-  const read = createReadTotals(parts, search, createSequences(search))
+  const read = createReadTotals(parts, search, createSequences(search, stopped), stopped)
   const totalsAt = async (publishedTo: number, period?: string, rep?: string) => {
     at.publishedTo = publishedTo
     return (await read(scopeOf(ORG), { asOf: undefined, period, rep })).totals

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  AGREED_AFTER,
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
   TOTALS_BYTES,
@@ -48,6 +49,7 @@ const totalsOver = (
   const lastHit = { index: 'p-g1-payouts', more: {} }
   let last = 5
   let takenBack = 0
+  let clock = 0
   const parts = {
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
@@ -87,13 +89,15 @@ const totalsOver = (
         }))
     return answerOf([], isOfPeriods ? buckets.slice(after.place, place) : buckets, { place })
   }
-  const read = createReadTotals(parts, search, createSequences(search))
+  const now = () => clock
+  const read = createReadTotals(parts, search, createSequences(search, now), now)
   return {
     asked,
     lastHit,
     read: (org = 'org_a', until = signal) => read(scopeOf(org, until), { asOf: undefined }),
     change: (by = 1) => (last += by),
     adopt: () => takenBack++,
+    pass: (milliseconds: number) => (clock += milliseconds),
   }
 }
 
@@ -144,15 +148,36 @@ test.each([
   },
 )
 
-test('totals are summed once for all requests at the same time, and again only after a change', async () => {
-  const { asked, read, change } = totalsOver([{ period: 'period_1', amount: '1', count: 1 }])
+test('totals are summed once for all requests at the same time, a second time later, and again only after a change', async () => {
+  const { asked, read, change, pass } = totalsOver([{ period: 'period_1', amount: '1', count: 1 }])
   await Promise.all([read(), read(), read()])
   const once = asked.length
   await read()
   expect(asked.length).toBe(once)
-  change()
+  pass(AGREED_AFTER)
+  await Promise.all([read(), read(), read()])
+  expect(asked.length).toBe(2 * once)
+  pass(60 * AGREED_AFTER)
   await read()
   expect(asked.length).toBe(2 * once)
+  change()
+  await read()
+  expect(asked.length).toBe(3 * once)
+})
+
+test('a sum of an old copy is answered for a second only, and never kept', async () => {
+  const amounts = [{ period: 'period_1', amount: '1', count: 1 }]
+  const { asked, read, pass } = totalsOver(amounts)
+  const answers = async () => (await read()).totals.totals.map(({ owed_amount }) => owed_amount)
+  expect(await answers()).toEqual(['1'])
+  amounts.push({ period: 'period_1', amount: '2', count: 1 })
+  pass(AGREED_AFTER)
+  expect(await answers()).toEqual(['3'])
+  pass(AGREED_AFTER)
+  expect(await answers()).toEqual(['3'])
+  const { length } = asked
+  pass(AGREED_AFTER)
+  expect([await answers(), asked.length]).toEqual([['3'], length])
 })
 
 test('totals are summed again after indices were adopted: an earlier sum may be one of a restored copy', async () => {

@@ -1,0 +1,88 @@
+/** A process remembers results of searches: an old copy may have answered one of them. */
+import { expect, test } from 'vitest'
+import { AGREED_AFTER } from '../../../../core/reading/limits.ts'
+import { createAgreed, isCertain } from '../../../../core/reading/pages/agreed.ts'
+import { lruOptions } from '../../../../core/runtime/index.ts'
+
+const cache = () => {
+  let time = 0
+  const agreed = createAgreed<number>(lruOptions(10), () => time)
+  const find = (value: number, takes = 0): void => {
+    const remember = agreed.begin()
+    time += takes
+    remember('a', value)
+  }
+  return { agreed, find, get: () => agreed.get('a')?.value, pass: (by: number) => (time += by) }
+}
+
+test('a value that one search found is known for a second', () => {
+  const { find, get, pass } = cache()
+  find(7)
+  pass(AGREED_AFTER - 1)
+  expect(get()).toBe(7)
+  pass(1)
+  expect(get()).toBeUndefined()
+})
+
+test('a value is kept once a search that began a second after the first one ended finds the same', () => {
+  const { agreed, find, get, pass } = cache()
+  find(7, 5_000)
+  pass(AGREED_AFTER)
+  find(7)
+  pass(1_000 * AGREED_AFTER)
+  const known = agreed.get('a')
+  expect([get(), known && isCertain(known)]).toEqual([7, true])
+})
+
+test('a search that began sooner does not agree, however long it takes', () => {
+  const { find, get, pass } = cache()
+  find(7)
+  pass(AGREED_AFTER - 1)
+  find(7, 5_000)
+  pass(AGREED_AFTER)
+  expect(get()).toBeUndefined()
+})
+
+test('many searches within a second delay no agreement', () => {
+  const { find, get, pass } = cache()
+  for (let time = 0; time < 4; time++) {
+    find(7)
+    pass(AGREED_AFTER / 4)
+  }
+  find(7)
+  pass(10 * AGREED_AFTER)
+  expect(get()).toBe(7)
+})
+
+test('another value takes the place of one that was found or kept, and has to be found again itself', () => {
+  const { find, get, pass } = cache()
+  for (const value of [6, 6, 7]) {
+    find(value)
+    expect(get()).toBe(value)
+    pass(AGREED_AFTER)
+  }
+  expect(get()).toBeUndefined()
+  find(7)
+  pass(AGREED_AFTER)
+  expect(get()).toBe(7)
+})
+
+test('a value that is made from another one is known no longer than that one', () => {
+  const { agreed, find, get, pass } = cache()
+  agreed.begin()('first', 1)
+  pass(AGREED_AFTER - 1)
+  agreed.begin(agreed.get('first'))('a', 2)
+  expect(get()).toBe(2)
+  pass(1)
+  expect(get()).toBeUndefined()
+  find(2)
+  pass(AGREED_AFTER)
+  expect(get()).toBeUndefined()
+})
+
+test('a clock that was set back makes nothing known for longer', () => {
+  const { find, get, pass } = cache()
+  find(7)
+  pass(-60_000)
+  expect(get()).toBeUndefined()
+})
