@@ -8,7 +8,7 @@ export const CHECK_TIMEOUT_MS = 10_000
 export const LIST_DEFAULT = 50
 /** Keys of one organization that one search returns. */
 export const KEYS_PAGE = 1_000
-/** Records of one run of a command. The command reports the rest; the next run takes them. */
+/** Records that one run lists or sends. It reports the rest; the next run takes them (`list`: with `--after`). */
 export const RECORDS_MAX = 10_000
 /** Hits of one search, without the bytes of records. */
 export const SEARCH_HITS = 1_000
