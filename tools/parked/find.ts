@@ -53,7 +53,7 @@ export const isAhead = (at: number, now: number): boolean => at > now + EVENT_TI
 /** `total`: the number of all matches. `ahead`: how many of them have a time ahead of the clock. */
 type Page = { readonly total: number; readonly ahead: number; readonly records: readonly ParkedFields[] }
 
-/** Yields all matches in order of time, then of position. Those with a time ahead of the clock are last in any order. */
+/** Yields the matches in order of time, then of position. Times ahead of the clock are last in any order. */
 export async function* pagesOfParked(
   send: Send,
   live: Live,
