@@ -173,6 +173,8 @@ export const LOG_FLUSH_INTERVAL = 100
 export const AUDIT_WAIT_MAX = 2_000
 export const AUDIT_BYTES_MAX = 4 * 1024 * 1024
 export const AUDIT_BATCH_BYTES = 512 * 1024
+/** Bytes of one write, at least: a topic takes 32 KiB (docs/audit.md), with keys and lengths of the records. */
+export const AUDIT_BATCH_BYTES_MIN = 16 * 1024
 export const AUDIT_REPORT_INTERVAL = 10_000
 
 /** Milliseconds that the last lines of the audit log may take at the end of the process. */

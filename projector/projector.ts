@@ -222,7 +222,8 @@ const servePorts = async (
         .options()
         .filter(({ stream, identity }) => stream === 'api-keys' || identity.generation === keepUp.live())
       const indices = readers.map(({ layout }) => layout.indexOf('parked'))
-      return readParkedLately(indices, now() - PARKED_LATELY_HOURS * HOUR_MS, elasticsearch)
+      const times = { since: now() - PARKED_LATELY_HOURS * HOUR_MS, now: now() }
+      return readParkedLately(indices, times, elasticsearch)
     },
   })
   await serve('the admin port listens', adminPort)

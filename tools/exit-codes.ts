@@ -7,8 +7,8 @@ export const exitCodes = {
   failed: 1,
   usage: 2,
   /**
-   * Done, but some records are not, or would not be, applied; rules check found a problem; or texts of a person whose
-   * keys are destroyed stay readable.
+   * Done, but some records are not, or would not be, applied, or were not looked at; rules check found a problem; or
+   * texts of a person whose keys are destroyed stay readable.
    */
   notAll: 3,
   /** Compared: the two sides differ. */

@@ -8,7 +8,7 @@ export const CHECK_TIMEOUT_MS = 10_000
 export const LIST_DEFAULT = 50
 /** Keys of one organization that one search returns. */
 export const KEYS_PAGE = 1_000
-/** Records of one run of a command. The command reports the rest; the next run takes them. */
+/** Records that one run lists or sends. It reports the rest; the next run takes them (`list`: with `--after`). */
 export const RECORDS_MAX = 10_000
 /** Hits of one search, without the bytes of records. */
 export const SEARCH_HITS = 1_000
@@ -111,6 +111,9 @@ export const SEGMENT_BYTES = 16 * MiB
 /** Bytes of the segments of one topic that grow at once. With more than 32 partitions segments are smaller. */
 export const SEGMENTS_BYTES = 512 * MiB
 export const ENTRY_BYTES_MAX = 600 * MiB
+/** Segments that are read at once, after one of so many bytes at most: eight larger ones would fill memory. */
+export const SEGMENTS_AHEAD = 8
+export const SMALL_SEGMENT_BYTES = MiB
 /** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
 export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000

@@ -7,7 +7,7 @@
  */
 
 import type { Schedule } from '../../core/runtime/index.ts'
-import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
+import { AUDIT_BATCH_BYTES, AUDIT_BATCH_BYTES_MIN, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
 
 /** A line, and the organization of its request, if it has one. */
 export type AuditLine = { readonly text: string; readonly org: string | undefined }
@@ -79,8 +79,11 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
       writingSince = elapsed()
       const { lines, reason, isTooLarge } = await auditLog.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
-      // Never more again: a line that is too large alone says nothing about several.
-      if (isTooLarge) batchBytes = Math.min(batchBytes, batch.reduce((sum, { bytes }) => sum + bytes, 0) / 2)
+      // Never more again: each attempt that is too large loses its lines. One line alone says nothing about several.
+      if (isTooLarge && batch.length > 1) {
+        const half = batch.reduce((sum, { bytes }) => sum + bytes, 0) / 2
+        batchBytes = Math.min(batchBytes, Math.max(half, AUDIT_BATCH_BYTES_MIN))
+      }
       for (const [index, { bytes, onWritten }] of batch.entries()) {
         held -= bytes
         onWritten(index < lines ? 'written' : 'lost')

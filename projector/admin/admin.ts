@@ -43,7 +43,7 @@ export type AdminSteps = {
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** Records that were parked lately, by code; undefined when Elasticsearch does not answer. */
-  readonly parkedLately: () => Promise<ParkedLately[] | undefined>
+  readonly parkedLately: () => Promise<ParkedLately | undefined>
   /** Undefined when Kafka or Elasticsearch does not answer. */
   readonly status: () => Promise<PartitionStatus[] | undefined>
   readonly receipts: ReceiptSteps

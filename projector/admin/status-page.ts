@@ -24,7 +24,7 @@ type ProjectorState = {
   readonly failed: readonly FailedSpare[]
   readonly clocks: ClockState
   readonly partitions: readonly PartitionStatus[] | undefined
-  readonly parked: readonly ParkedLately[] | undefined
+  readonly parked: ParkedLately | undefined
   readonly ages: ReturnType<Ages['list']>
 }
 
@@ -55,18 +55,10 @@ export const projectorPage = (state: ProjectorState, now: number): string =>
     ],
   })
 
-const troublesOf = ({
-  reasons,
-  failed,
-  clocks,
-  live,
-  partitions = [],
-  parked = [],
-  ages,
-}: ProjectorState): Trouble[] => {
+const troublesOf = ({ reasons, failed, clocks, live, partitions = [], parked, ages }: ProjectorState): Trouble[] => {
   const age = ages.at(-1)?.age ?? 0
   const lag = sum(partitions.filter(({ generation }) => generation === live).map(one => one.lag))
-  const lately = sum(parked.map(({ records }) => records))
+  const lately = sum(parked?.codes.map(({ records }) => records) ?? [])
   return [
     ...Object.entries(reasons).map(reasonOf),
     ...(age > STALE_AGE_MS
@@ -120,15 +112,19 @@ const generationsOf = ({ live, failed }: ProjectorState, partitions: readonly Pa
   }
 }
 
-const parkedOf = (parked: readonly ParkedLately[] | undefined): Table => {
+const parkedOf = (parked: ParkedLately | undefined): Table => {
   const title = `Parked in the last ${PARKED_LATELY_HOURS} hours`
   if (parked === undefined) return { title, note: 'The parked records cannot be read now.', heads: [], rows: [] }
-  if (parked.length === 0) return { title, note: 'No record.', heads: [], rows: [] }
+  const { codes, ahead } = parked
+  const note = [
+    codes.length === 0 ? 'No record.' : 'They wait for an operator: npx commission parked list.',
+    'The times are those of the records: older records that were parked since do not count.',
+    ...(ahead > 0 ? [`With a time ahead of the clock: ${grouped(ahead)}.`] : []),
+  ].join(' ')
+  if (codes.length === 0) return { title, note, heads: [], rows: [] }
   return {
-    title,
-    note: 'They wait for an operator: npx commission parked list. The times are those of the records.',
-    heads: ['Code', 'Records', 'Since', 'Last'],
-    rows: parked.map(({ code, records, first, last }) => [code, records, utcText(first), utcText(last)]),
+    ...{ title, note, heads: ['Code', 'Records', 'Since', 'Last'] },
+    rows: codes.map(({ code, records, first, last }) => [code, records, utcText(first), utcText(last)]),
   }
 }
 

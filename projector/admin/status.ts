@@ -6,6 +6,7 @@ import { type Schedule, scheduleTimer, Unanswered, withTimeLimit } from '../../c
 import type { Coverage, Elasticsearch, Send, TermsAnswer } from '../../core/store/index.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
+import { EVENT_TIME_AHEAD_MAX_MS } from '../../schemas/limits.ts'
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import { SCRAPE_READ_MS } from '../limits.ts'
@@ -114,43 +115,54 @@ export const countStoredParked = async (
 }
 
 /** Parked records of one code. The times are those of the records, in milliseconds since 1970. */
-export type ParkedLately = {
-  readonly code: string
-  readonly records: number
-  readonly first: number
-  readonly last: number
-}
+type OfCode = { readonly code: string; readonly records: number; readonly first: number; readonly last: number }
+/** `ahead`: the number of parked records with a time ahead of the clock, which says nothing. */
+export type ParkedLately = { readonly codes: readonly OfCode[]; readonly ahead: number }
 
 /**
- * Counts the records since an instant that are parked, by code, most of them first; undefined if they cannot be read.
+ * Counts the parked records since an instant by code, most of them first, and those with a time ahead of the clock;
+ * undefined if they cannot be read.
  * @param indices of parked records
  */
 export const readParkedLately = async (
   indices: readonly string[],
-  since: number,
+  { since, now }: { readonly since: number; readonly now: number },
   { send }: Elasticsearch,
-): Promise<ParkedLately[] | undefined> => {
+): Promise<ParkedLately | undefined> => {
   if (indices.length === 0) return undefined
+  const latest = now + EVENT_TIME_AHEAD_MAX_MS
   try {
     await refreshParked(send, indices.join(','))
     const { aggregations } = await searchAll<CodesAnswer>(send, indices.join(','), {
       size: 0,
       query: { range: { at: { gte: since } } },
       aggs: {
-        codes: {
-          terms: { field: 'code', size: parkCodes.length },
-          aggs: { first: { min: { field: 'at' } }, last: { max: { field: 'at' } } },
+        ahead: { filter: { range: { at: { gt: latest } } } },
+        lately: {
+          filter: { range: { at: { lte: latest } } },
+          aggs: {
+            codes: {
+              terms: { field: 'code', size: parkCodes.length },
+              aggs: { first: { min: { field: 'at' } }, last: { max: { field: 'at' } } },
+            },
+          },
         },
       },
     })
-    return aggregations.codes.buckets.map(({ key, doc_count, first, last }) => ({
+    const codes = aggregations.lately.codes.buckets.map(({ key, doc_count, first, last }) => ({
       ...{ code: key, records: doc_count },
       ...{ first: first.value, last: last.value },
     }))
+    return { codes, ahead: aggregations.ahead.doc_count }
   } catch {
     return undefined
   }
 }
 type Bucket = { readonly key: string; readonly doc_count: number; readonly first: Extreme; readonly last: Extreme }
 type Extreme = { readonly value: number }
-type CodesAnswer = Coverage & { readonly aggregations: { readonly codes: { readonly buckets: readonly Bucket[] } } }
+type CodesAnswer = Coverage & {
+  readonly aggregations: {
+    readonly ahead: { readonly doc_count: number }
+    readonly lately: { readonly codes: { readonly buckets: readonly Bucket[] } }
+  }
+}

@@ -86,7 +86,10 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       live: () => 'g1',
       now: () => now,
       ages: { list: () => [10_000, 70_000, 90_000].map((age, at) => ({ at: now - 60_000 + at * 30_000, age })) },
-      parkedLately: async () => [{ code: 'supersedes_mismatch', records: 1_234, first: now - 7_000_000, last: now }],
+      parkedLately: async () => ({
+        codes: [{ code: 'supersedes_mismatch', records: 1_234, first: now - 7_000_000, last: now }],
+        ahead: 0,
+      }),
       status: async () => [
         { generation: 'g1', ...partition, lag: 20_033, parked: 1_234 },
         { generation: 'g2', ...partition, lag: 1_000_033, parked: 0 },

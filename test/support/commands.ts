@@ -109,7 +109,9 @@ export const publishAgainAfter = async (
   let sent = 0
   const results: Result[] = []
   await publishAgain(
-    found.flatMap(record => (record ? [record.fields] : [])),
+    async function* ({ identity }) {
+      yield found.flatMap(record => (record?.fields.topic === identity.topic ? [record.fields] : []))
+    },
     { publish: true, force: false, waitSeconds: 60 },
     {
       send,
@@ -131,6 +133,7 @@ export const publishAgainAfter = async (
       sleep: milliseconds => sleep(milliseconds),
       elapsed: () => performance.now(),
       signal: interrupted.signal,
+      room: () => Number.POSITIVE_INFINITY,
       onResults: chunk => results.push(...chunk),
     },
   )

@@ -29,9 +29,11 @@ test('every option reaches its command', async () => {
     '0',
   ]
   const meant = { code: ['rep_unknown', 'id_reused'], org: 'org_1', type: 't', topic: 'a.b', partition: 0 }
-  expect((await said('parked', 'list', ...filter, '--newest', '--limit', '7', '--json')).called).toEqual([
+  expect(
+    (await said('parked', 'list', ...filter, '--newest', '--after', 'a.b:2:17', '--limit', '7', '--json')).called,
+  ).toEqual([
     'parked list',
-    { filter: meant, order: 'newest', limit: 7, json: true },
+    { filter: meant, order: 'newest', after: { topic: 'a.b', partition: 2, offset: 17 }, limit: 7, json: true },
   ])
   expect((await said('parked', 'publish-again', ...filter, '--publish', '--force', '--wait', '5')).called).toEqual([
     'parked publish-again',

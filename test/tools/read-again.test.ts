@@ -82,7 +82,7 @@ const ofEvents: Readonly<Record<string, Command>> = {
   'diff with a sandbox': context =>
     diff({ a: 'sandbox:s', b: 'g1', org: undefined, format: 'ndjson', html: undefined }, context),
   verify: context => verify({ a: 'g2', b: 'g1', json }, context),
-  'parked list': context => listParked({ filter, order: 'oldest', limit: 9, json }, context),
+  'parked list': context => listParked({ filter, order: 'oldest', after: undefined, limit: 9, json }, context),
   'parked count': context => count({ filter: { topic: 'events' }, json }, context),
   'parked publish-again': context =>
     again({ positions: [], filter, publish: false, force: false, waitSeconds: 1, json }, context),
@@ -95,7 +95,7 @@ const ofEvents: Readonly<Record<string, Command>> = {
 }
 const ofKeys: Readonly<Record<string, Command>> = {
   'keys list': context => listKeys({ org, json }, context),
-  'parked list': context => listParked({ filter, order: 'oldest', limit: 9, json }, context),
+  'parked list': context => listParked({ filter, order: 'oldest', after: undefined, limit: 9, json }, context),
   'validate --live': context => validated({ live: true }, context),
   'subjects list': context => listSubjects({ org, json }, context),
   'subjects report': context => reportSubject({ org, rep: 'rep_7', json }, context),
@@ -141,7 +141,7 @@ test.for(Object.entries(ofKeys))('%s answers nothing while API keys are read aga
 test('parked records of one partition are shown while only another one is read again', async () => {
   const context = world({ [positionId('g1', other)]: { position: 5, serve_from: 9 } })
   const list = (partition: number) =>
-    listParked({ filter: { topic: 'events', partition }, order: 'oldest', limit: 9, json }, context)
+    listParked({ filter: { topic: 'events', partition }, order: 'oldest', after: undefined, limit: 9, json }, context)
   await expect(list(other)).rejects.toThrow(refusal(other))
   expect(await list(own).then(String, String)).not.toContain('g1 is at 5')
 })

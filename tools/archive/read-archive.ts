@@ -7,7 +7,7 @@
 import type { LogReader } from '../../core/log/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
-import { THROTTLED_RECORDS } from '../limits.ts'
+import { SEGMENTS_AHEAD, SMALL_SEGMENT_BYTES, THROTTLED_RECORDS } from '../limits.ts'
 import {
   type ArchivedPartition,
   type ArchiveManifest,
@@ -88,7 +88,10 @@ export async function* segmentsOf(
   let next = 0
   let previous = NO_SEGMENT
   let count = 0
-  for (const from of await listSegments(target, stream, partition)) {
+  const starts = await listSegments(target, stream, partition)
+  const read = async (from: number) => ({ from, bytes: await target.read(segmentPath(stream, partition, from)) })
+  const isSmall = ({ bytes }: Awaited<ReturnType<typeof read>>): boolean => (bytes?.length ?? 0) <= SMALL_SEGMENT_BYTES
+  for await (const { from, bytes } of readAhead(starts, read, isSmall)) {
     const path = segmentPath(stream, partition, from)
     if (from > end) {
       if (await hasGrown(target, manifest, archived)) break
@@ -96,7 +99,7 @@ export async function* segmentsOf(
     }
     if (from > next) throw new ArchiveDamaged(`${where}: the segment that begins with offset ${next} is lost`)
     if (from < next) throw new ArchiveDamaged(`${target.name}/${path}: its offsets are in the segment before it`)
-    const segment = await openSegmentAt(target, manifest, partition, from)
+    const segment = await openBytes(bytes, target, manifest, partition, from)
     if (segment.header.previous !== previous) {
       const what = `expected ${previous}, got ${segment.header.previous}`
       throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
@@ -122,6 +125,32 @@ export async function* segmentsOf(
   }
 }
 
+/** Reads in order, and after a small value up to SEGMENTS_AHEAD at once: each request to a store takes its time. */
+export async function* readAhead<Item, Value>(
+  items: readonly Item[],
+  read: (item: Item) => Promise<Value>,
+  isSmall: (value: Value) => boolean,
+): AsyncGenerator<Value> {
+  const reading: Promise<Value>[] = []
+  let atOnce = 1
+  for (const item of items) {
+    const value = read(item)
+    // Thrown in its turn.
+    value.catch(() => undefined)
+    reading.push(value)
+    while (reading.length >= atOnce) yield* next()
+  }
+  while (reading.length > 0) yield* next()
+
+  async function* next(): AsyncGenerator<Value> {
+    for (const value of reading.splice(0, 1)) {
+      const done = await value
+      atOnce = isSmall(done) ? SEGMENTS_AHEAD : 1
+      yield done
+    }
+  }
+}
+
 /** True if a run has added segments since the manifest was read. */
 const hasGrown = async (
   target: ArchiveTarget,
@@ -135,13 +164,22 @@ const hasGrown = async (
 /** Reads the segment that begins with an offset, and checks that it is of this log. @throws ArchiveDamaged */
 export const openSegmentAt = async (
   target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  partition: number,
+  from: number,
+): Promise<Segment> => {
+  const bytes = await target.read(segmentPath(manifest.stream, partition, from))
+  return openBytes(bytes, target, manifest, partition, from)
+}
+
+const openBytes = async (
+  bytes: Buffer | undefined,
+  target: ArchiveTarget,
   { stream, cluster_id, topic }: ArchiveManifest,
   partition: number,
   from: number,
 ): Promise<Segment> => {
-  const path = segmentPath(stream, partition, from)
-  const name = `${target.name}/${path}`
-  const bytes = await target.read(path)
+  const name = `${target.name}/${segmentPath(stream, partition, from)}`
   if (bytes === undefined) throw new ArchiveDamaged(`${name}: this segment is lost`)
   const segment = await openSegment(bytes, name)
   const expected = { stream, cluster_id, topic, partition, from }
@@ -248,6 +286,17 @@ export const verifyArchive = async (
   return manifests
 }
 
+/** Returns the last of ascending numbers up to a bound. Searches by halves: an archive can have a million segments. */
+export const lastUpTo = (ascending: readonly number[], bound: number): number | undefined => {
+  let [low, high] = [0, ascending.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((ascending[middle] ?? 0) <= bound) low = middle + 1
+    else high = middle
+  }
+  return ascending[low - 1]
+}
+
 /**
  * Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here.
  * @param chains by partition, the verified segments: refuses a segment that was replaced since
@@ -268,7 +317,7 @@ export const readArchivedLog = (
       if (from >= end) return { entries: [], end }
       const all = starts.get(partition) ?? (await listSegments(target, manifest.stream, partition))
       starts.set(partition, all)
-      const start = all.findLast(one => one <= from) ?? 0
+      const start = lastUpTo(all, from) ?? 0
       const before = opened.get(partition)
       const segment = before?.header.from === start ? before : await openSegmentAt(target, manifest, partition, start)
       if (chains !== undefined && chains.get(partition)?.get(start) !== segment.sha256) {

@@ -212,7 +212,9 @@ const parkedBefore = async (
   live: Live,
   send: CommandContext['send'],
 ): Promise<Pick<CloseManifest, 'parked_positions'> & { readonly parked: ParkedRow[]; readonly later: number }> => {
-  const { records } = await findParked(send, live, { org, topic }, 'oldest', Number.MAX_SAFE_INTEGER)
+  // All of them, in any order: they are sorted below.
+  const wanted = { filter: { org, topic }, order: 'oldest', now: 0 } as const
+  const { records } = await findParked(send, live, wanted, Number.MAX_SAFE_INTEGER)
   const before = records
     .filter(({ partition, offset }) => offset < (ends[partition] ?? 0))
     .sort((a, b) => a.partition - b.partition || a.offset - b.offset)

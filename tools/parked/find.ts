@@ -12,6 +12,7 @@ import {
   type Total,
 } from '../../core/store/index.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
+import { EVENT_TIME_AHEAD_MAX_MS } from '../../schemas/limits.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
@@ -36,37 +37,65 @@ export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offse
 
 export const positionOf = ({ topic, partition, offset }: RecordPosition): string => parkedId(topic, partition, offset)
 
-/** Returns the number of matches, and the first `limit` of them in order of time, then of position. */
-export const findParked = async (
+/** Which parked records, and in which order. */
+export type Wanted = {
+  readonly filter: Filter
+  readonly order: Order
+  /** Only those behind this record. */
+  readonly after?: ParkedFields | undefined
+  /** Milliseconds since 1970. */
+  readonly now: number
+}
+
+/** Publishers choose the time of a record: one ahead of the clock says nothing. */
+export const isAhead = (at: number, now: number): boolean => at > now + EVENT_TIME_AHEAD_MAX_MS
+
+/** `total`: the number of all matches. `ahead`: how many of them have a time ahead of the clock. */
+type Page = { readonly total: number; readonly ahead: number; readonly records: readonly ParkedFields[] }
+
+/** Yields the matches in order of time, then of position. Times ahead of the clock are last in any order. */
+export async function* pagesOfParked(
   send: Send,
   live: Live,
-  filter: Filter,
-  order: Order,
-  limit: number,
-): Promise<{ readonly total: number; readonly records: ParkedFields[] }> => {
+  wanted: Wanted,
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Page> {
+  const { filter, order, after, now } = wanted
   await refresh(send, live)
   const direction = order === 'oldest' ? 'asc' : 'desc'
-  const records: ParkedFields[] = []
-  let total = 0
-  for (let after: readonly unknown[] | undefined; records.length < limit; ) {
-    const size = Math.min(SEARCH_HITS, limit - records.length)
-    const { hits } = await search<SearchAnswer<Hit> & Total>(send, live, {
+  const ahead = { range: { at: { gt: now + EVENT_TIME_AHEAD_MAX_MS } } }
+  for (let [behind, left] = [after, limit]; ; ) {
+    const size = Math.min(SEARCH_HITS, left)
+    const { hits, aggregations } = await search<SearchAnswer<Hit> & Total & Aggregated>(send, live, {
       size,
-      query: queryOf(filter),
-      sort: ['at', 'topic', 'partition', 'offset'].map(field => ({ [field]: direction })),
+      query: queryOf(filter, { bool: { must_not: ahead } }),
+      sort: [{ _score: 'desc' }, ...sortFields.map(field => ({ [field]: direction }))],
       _source: false,
       docvalue_fields: indexed,
       track_total_hits: true,
-      ...(after && { search_after: after }),
+      aggs: { ahead: { filter: ahead } },
+      ...(behind && { search_after: [isAhead(behind.at, now) ? 0 : 1, ...sortFields.map(field => behind?.[field])] }),
     })
-    total = hits.total.value
-    for (const { fields } of hits.hits) records.push(toFields(fields))
-    after = hits.hits.at(-1)?.sort
-    if (hits.hits.length < size) break
+    const records = hits.hits.map(({ fields }) => toFields(fields))
+    yield { total: hits.total.value, ahead: aggregations.ahead.doc_count, records }
+    left -= records.length
+    behind = records.at(-1)
+    if (records.length < size || left === 0) return
   }
-  return { total, records }
 }
+const sortFields = ['at', 'topic', 'partition', 'offset'] as const
+type Aggregated = { readonly aggregations: { readonly ahead: { readonly doc_count: number } } }
 
+/** Returns the first `limit` matches. */
+export const findParked = async (send: Send, live: Live, wanted: Wanted, limit: number): Promise<Page> => {
+  const records: ParkedFields[] = []
+  let counts = { total: 0, ahead: 0 }
+  for await (const page of pagesOfParked(send, live, wanted, limit)) {
+    counts = page
+    records.push(...page.records)
+  }
+  return { ...counts, records }
+}
 /** Returns the number of records by code, in the order of `parkCodes`, without codes that have none. */
 export const countParked = async (send: Send, live: Live, filter: Filter): Promise<[ParkCode, number][]> => {
   await refresh(send, live)
@@ -147,14 +176,17 @@ const toParked = (document: ParkedDocument): Parked => {
   return { fields, record: toRawRecord(document), leftOut: body.left_out }
 }
 
-const queryOf = ({ code, ...terms }: Filter): object => ({
+/** @param first matches of it have a score of 1, all others 0 */
+const queryOf = ({ code, ...terms }: Filter, first?: object): object => ({
   bool: {
     filter: [
+      { match_all: {} },
       ...(code === undefined ? [] : [{ terms: { code } }]),
       ...Object.entries(terms).flatMap(([name, value]) =>
         value === undefined ? [] : [{ term: { [name === 'org' ? 'org_id' : name]: value } }],
       ),
     ],
+    ...(first && { should: { constant_score: { filter: first } } }),
   },
 })
 
@@ -173,7 +205,7 @@ type Indexed = Readonly<Record<string, readonly unknown[]>>
 const toFields = (fields: Indexed): ParkedFields =>
   Object.fromEntries(indexed.flatMap(name => (fields[name] ? [[name, fields[name][0]]] : []))) as ParkedFields
 
-type Hit = { readonly fields: Indexed; readonly sort: readonly unknown[] }
+type Hit = { readonly fields: Indexed }
 
 const search = async <Body extends Coverage>(send: Send, live: Live, query: object): Promise<Body> => {
   const answer = await send<Body>({

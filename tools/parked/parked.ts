@@ -6,14 +6,16 @@ import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
-import { type Live, readLive } from '../live.ts'
+import { type Live, type LiveStream, readLive } from '../live.ts'
 import {
   countParked,
   detailOfParked,
   type Filter,
   findParked,
+  isAhead,
   type Order,
   type ParkedFields,
+  pagesOfParked,
   parkedStreamOf,
   positionOf,
   type RecordPosition,
@@ -26,20 +28,37 @@ import { type PublishAgainOptions, type PublishAgainSteps, publishAgain, type Re
 type ListOptions = {
   readonly filter: Filter
   readonly order: Order
+  /** Only records behind this one. */
+  readonly after: RecordPosition | undefined
   readonly limit: number
   readonly json: boolean
 }
 
 export const listParked = async (options: ListOptions, context: CommandContext): Promise<ExitCode> => {
   const { out, say, send, prefix } = context
-  const live = await liveOf(context, options.filter)
-  const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
+  const { filter, order, limit, json } = options
+  const live = await liveOf(context, filter, ...(options.after ? [options.after] : []))
+  const after = options.after && (await fieldsOf(options.after, live, context))
+  const now = context.now()
+  const { total, ahead, records } = await findParked(send, live, { filter, order, after, now }, limit)
   const details = await readDetails(send, live, records)
-  if (options.json) for (const record of records) out(line(jsonOf(record, details.get(positionOf(record)))))
+  if (json) for (const record of records) out(line(jsonOf(record, details.get(positionOf(record)))))
   else if (records.length > 0) out(`${tableOf(records, details)}\n`)
-  if (!options.json || total > records.length)
+  if (!json || total > records.length)
     say(`${records.length} of ${total} parked ${total === 1 ? 'record' : 'records'} under ${prefix}`)
+  const [first] = records
+  if (order === 'newest' && ahead > 0 && first !== undefined && !isAhead(first.at, now)) {
+    const where = after === undefined ? `. To see them: --oldest --after ${positionOf(first)}` : ''
+    say(`${ahead} of them ${ahead === 1 ? 'has a time' : 'have times'} ahead of the clock, and come last${where}`)
+  }
   return exitCodes.done
+}
+
+/** @throws CommandError */
+const fieldsOf = async (position: RecordPosition, live: Live, { send }: CommandContext): Promise<ParkedFields> => {
+  const [parked] = await readParked(send, live, [position])
+  if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
+  return parked.fields
 }
 
 export const count = async (
@@ -90,13 +109,15 @@ export const again = async (
 ): Promise<ExitCode> => {
   const { out, say, kafka } = context
   const live = await liveOf(context, options.filter, ...options.positions)
-  const { total, records } = await wanted(options, live, context)
-  const results: Result[] = []
+  const { total, pagesOf } = await wanted(options, live, context)
+  const counts = new Map<Result['outcome'], number>()
+  const countOf = (outcomes: Iterable<Result['outcome']>): number =>
+    Array.from(outcomes, outcome => counts.get(outcome) ?? 0).reduce((sum, one) => sum + one, 0)
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(kafka, stack)
   let producer: Promise<Producer> | undefined
 
-  await publishAgain(records, options, {
+  await publishAgain(pagesOf, options, {
     ...context,
     live,
     admin,
@@ -104,29 +125,48 @@ export const again = async (
       producer ??= connectProducer(kafka, stack)
       return producer
     },
+    // A record that is not sent takes no room: the same ones would fill each run.
+    room: () => RECORDS_MAX - countOf(taken),
     onResults: chunk => {
-      results.push(...chunk)
-      for (const result of chunk) out(options.json ? line(resultOf(result)) : `${lineOf(result)}\n`)
-      if (records.length > CHUNK_RECORDS) say(`${results.length} of ${records.length}`)
+      for (const result of chunk) {
+        counts.set(result.outcome, countOf([result.outcome]) + 1)
+        out(options.json ? line(resultOf(result)) : `${lineOf(result)}\n`)
+      }
+      if (total > CHUNK_RECORDS) say(`${countOf(counts.keys())} of ${total}`)
     },
   })
-  for (const sentence of summaryOf(results, total, options)) say(sentence)
-  return results.every(({ outcome }) => fine.has(outcome)) ? exitCodes.done : exitCodes.notAll
+  const left = Math.max(0, total - countOf(counts.keys()))
+  for (const sentence of summaryOf(counts, left, options)) say(sentence)
+  return left === 0 && [...counts.keys()].every(outcome => fine.has(outcome)) ? exitCodes.done : exitCodes.notAll
 }
 
+const taken = ['would_be_applied', 'applied', 'duplicate', 'parked_again', 'published', 'unknown'] as const
 const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
 
-/** The selected records in order of time, then of position; each once. */
-const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: CommandContext) => {
-  if (positions.length === 0) return findParked(send, live, filter, 'oldest', RECORDS_MAX)
-  const records: ParkedFields[] = []
-  for (const position of new Map(positions.map(position => [positionOf(position), position])).values()) {
-    const [parked] = await readParked(send, live, [position])
-    if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
-    records.push(parked.fields)
+/** The number of selected records, and those of a stream in order of time, then of position; each once. */
+const wanted = async ({ positions, filter }: AgainOptions, live: Live, context: CommandContext) => {
+  if (positions.length === 0) {
+    const now = context.now()
+    const counts = await countParked(context.send, live, filter)
+    return {
+      total: counts.reduce((sum, [, records]) => sum + records, 0),
+      async *pagesOf({ identity: { topic } }: LiveStream) {
+        if (filter.topic !== undefined && filter.topic !== topic) return
+        const ofTopic = { filter: { ...filter, topic }, order: 'oldest', now } as const
+        for await (const { records } of pagesOfParked(context.send, live, ofTopic)) yield records
+      },
+    }
   }
+  const records: ParkedFields[] = []
+  for (const position of new Map(positions.map(position => [positionOf(position), position])).values())
+    records.push(await fieldsOf(position, live, context))
   records.sort((a, b) => a.at - b.at || a.partition - b.partition || a.offset - b.offset)
-  return { total: records.length, records }
+  return {
+    total: records.length,
+    async *pagesOf({ identity }: LiveStream) {
+      yield records.filter(({ topic }) => topic === identity.topic)
+    },
+  }
 }
 
 const lineOf = ({ fields, outcome, reason, published }: Result): string => {
@@ -158,15 +198,20 @@ const reasons: Readonly<Record<Exclude<Reason, ParkCode>, string> & Partial<Reco
   bytes_not_kept: 'it was too large to be kept; Kafka has it',
 }
 
-const summaryOf = (results: readonly Result[], total: number, { publish }: PublishAgainOptions): string[] => {
+/** @param left the number of matches that the run did not look at */
+const summaryOf = (
+  counted: ReadonlyMap<Result['outcome'], number>,
+  left: number,
+  { publish }: PublishAgainOptions,
+): string[] => {
   const counts = Object.entries(words).flatMap(([outcome, word]) => {
-    const of = results.filter(result => result.outcome === outcome).length
-    return of === 0 ? [] : [`${of} ${word}`]
+    const of = counted.get(outcome as Result['outcome'])
+    return of === undefined ? [] : [`${of} ${word}`]
   })
-  const more = total - results.length
+  const next = publish ? 'run the same command again' : 'a run with --publish begins with these, the next one goes on'
   return [
     counts.length === 0 ? 'no parked record matches' : counts.join(', '),
-    ...(more > 0 ? [`${more} more match: run the command again with another filter, or after these`] : []),
+    ...(left > 0 ? [`${left} more match, and were not looked at: ${next}`] : []),
     ...(publish ? [] : ['nothing was published: this was a dry run; --publish does it']),
   ]
 }

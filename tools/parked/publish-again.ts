@@ -14,7 +14,7 @@ import { fetchEnds, withRight } from '../../core/log/index.ts'
 import { multiGet, readDocuments, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
-import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
+import { portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError } from '../failures.ts'
 import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
 import {
@@ -76,34 +76,38 @@ export type PublishAgainSteps = {
   readonly elapsed: () => number
   /** Aborted on interruption: sends nothing more, and reports what was sent. */
   readonly signal: AbortSignal
+  /** How many records may still be sent. With none left, no further chunk is looked at. */
+  readonly room: () => number
   /** Called after each chunk with its results. */
   readonly onResults: (results: readonly Result[]) => void
 }
 
-/** @param records in order of time, then of position */
+/** @param pagesOf returns the records of a stream in order of time, then of position */
 export const publishAgain = async (
-  records: readonly ParkedFields[],
+  pagesOf: (stream: LiveStream) => Pages,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
-  for (const stream of Object.values(steps.live)) {
-    const ofStream = records.filter(({ topic }) => topic === stream.identity.topic)
-    if (ofStream.length === 0) continue
-    await assertSameSourceAndRules(stream, steps)
-    await waitUntilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
-    await publishStream(stream, ofStream, options, steps)
-  }
+  for (const stream of Object.values(steps.live)) await publishStream(stream, pagesOf(stream), options, steps)
 }
+
+type Pages = AsyncIterable<readonly ParkedFields[]>
 
 const publishStream = async (
   stream: LiveStream,
-  records: readonly ParkedFields[],
+  pages: Pages,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
+  let isReady = false
   const read = readDocuments(docs => multiGet(steps.send, docs), stream.layout)
   let forecaster = createForecaster(stream, read)
-  for await (const chunk of chunksThatFit(records, stream, steps)) {
+  for await (const chunk of chunksThatFit(pages, stream, steps)) {
+    if (!isReady) {
+      await assertSameSourceAndRules(stream, steps)
+      await waitUntilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
+      isReady = true
+    }
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
     const plans: Plan[] = []
     for (const item of parked) {
@@ -155,18 +159,23 @@ const waitUntilDecided = async (
 const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined): Result =>
   published === undefined ? result : { ...result, outcome: 'published', published }
 
-/** Splits records into chunks of CHUNK_RECORDS and CHUNK_BYTES, or of one larger record. */
+/** Splits records into chunks of CHUNK_RECORDS and CHUNK_BYTES, or of one larger record, while there is room. */
 async function* chunksThatFit(
-  records: readonly ParkedFields[],
+  pages: Pages,
   { layout }: LiveStream,
   steps: PublishAgainSteps,
 ): AsyncGenerator<readonly ParkedFields[]> {
-  for (const some of chunksOf(records, CHUNK_RECORDS)) {
-    const sizes = await sizesOf(
-      some.map(record => layout.addressOf('parked', positionOf(record))),
-      steps,
-    )
-    yield* portionsOf(some, sizes, CHUNK_BYTES)
+  for await (const page of pages) {
+    for (let at = 0; at < page.length; ) {
+      const some = page.slice(at, at + Math.min(CHUNK_RECORDS, steps.room()))
+      if (some.length === 0) return
+      const sizes = await sizesOf(
+        some.map(record => layout.addressOf('parked', positionOf(record))),
+        steps,
+      )
+      yield* portionsOf(some, sizes, CHUNK_BYTES)
+      at += some.length
+    }
   }
 }
 

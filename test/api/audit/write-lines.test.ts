@@ -67,41 +67,51 @@ test('one write has a bounded number of bytes', async () => {
   expect(writes.map(({ texts }) => texts.length)).toEqual([1, 2])
 })
 
-test('a write that is too large loses its lines, and later ones have half of its bytes; one line is always tried', async () => {
-  const { write, writes, counted } = created(false)
-  const sizes = async (): Promise<number[]> => {
-    await turn()
-    return writes.map(({ texts }) => texts.length)
-  }
-  for (let n = 0; n < 20; n++) void write('x'.repeat(100))
-  writes[0]?.done({ lines: 1 })
-  expect(await sizes()).toEqual([1, 19])
-  writes[1]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
-  await turn()
-  for (let n = 0; n < 20; n++) void write('x'.repeat(100))
-  writes[2]?.done({ lines: 1 })
-  expect(await sizes()).toEqual([1, 19, 1, 9])
-  for (let at = 3; at < 7; at++) {
-    writes[at]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
+/** The sizes of all writes, and their results: a topic that refuses a batch of more than `max` bytes. */
+const writeTo = async (max: number, lines: readonly string[], { write, writes }: ReturnType<typeof created>) => {
+  for (const line of lines) void write(line)
+  const sizes: number[] = []
+  for (let at = 0; at < writes.length; at++) {
+    const { texts, done } = writes[at] ?? { texts: [], done: () => undefined }
+    // A record has a key and lengths beside its line.
+    const bytes = texts.reduce((sum, { length }) => sum + length + 32, 61)
+    sizes.push(texts.length)
+    done(bytes > max ? { lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true } : { lines: texts.length })
     await turn()
   }
-  expect((await sizes()).slice(0, 8)).toEqual([1, 19, 1, 9, 4, 2, 1, 1])
-  expect(counted).toEqual({ written: 2, lost: 19 + 9 + 4 + 2 + 1 })
+  writes.length = 0
+  return sizes
+}
+const KiB = 1024
+const line = 'x'.repeat(KiB)
+
+test('a write of several lines that is too large loses them, and later ones have half of its bytes', async () => {
+  const log = created(false)
+  expect(await writeTo(100 * KiB, Array(401).fill(line), log)).toEqual([1, 400])
+  expect(await writeTo(100 * KiB, Array(801).fill(line), log)).toEqual([1, 200, 100, ...Array(10).fill(50)])
+  expect(log.counted).toEqual({ written: 1 + 1 + 500, lost: 400 + 200 + 100 })
+  expect(await writeTo(100 * KiB, Array(101).fill(line), log)).toEqual([1, 50, 50])
 })
 
-test('a line that is too large alone does not make later writes larger', async () => {
-  const { write, writes } = created(false)
-  for (let n = 0; n < 8; n++) void write('x'.repeat(100))
-  writes[0]?.done({ lines: 1 })
-  await turn()
-  writes[1]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
-  await turn()
-  void write('x'.repeat(5_000))
-  writes[2]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
-  for (let n = 0; n < 8; n++) void write('x'.repeat(100))
-  await turn()
-  expect(writes.map(({ texts }) => texts.length)).toEqual([1, 7, 1, 3])
+test('a topic of the smallest size that is allowed gets all lines after some', async () => {
+  const log = created(false)
+  for (let times = 0; times < 8; times++) await writeTo(32 * KiB, Array(501).fill(line), log)
+  const before = log.counted.lost
+  expect(await writeTo(32 * KiB, Array(65).fill(line), log)).toEqual([1, 16, 16, 16, 16])
+  expect(log.counted.lost).toBe(before)
 })
+
+test.each([300, 600 * KiB])(
+  'a line of %s bytes that is refused alone makes later writes no smaller, nor larger',
+  async length => {
+    const log = created(true)
+    await writeTo(0, ['y'.repeat(length)], log)
+    const sizes = await writeTo(KiB * KiB, Array(1_001).fill('x'.repeat(300)), log)
+    expect(sizes).toEqual([1, 1_000])
+    expect(await writeTo(KiB * KiB, Array(1_025).fill(line), log)).toEqual([1, 512, 512])
+    expect(log.counted).toEqual({ written: 1_001 + 1_025, lost: 1 })
+  },
+)
 
 test.each([true, false])('strict %s: lines beyond the limit of bytes are lost at once', async isStrict => {
   const { write, counted, reasons } = created(isStrict)

@@ -19,7 +19,7 @@ const steps: AdminSteps = {
   live: () => 'g1',
   ages: { list: () => [] },
   now: () => 0,
-  parkedLately: async () => [],
+  parkedLately: async () => ({ codes: [], ahead: 0 }),
   status: async () => [],
   receipts: {
     sources: () => [],
@@ -90,6 +90,17 @@ test('its page says whether it is ready, what else is wrong, and where each part
   expect(calm).toContain('Commission projector: ready</h1>')
   expect(calm).toContain('The positions cannot be read now.')
   expect(calm).toContain('Nothing is wrong that this process can see.')
+})
+
+test('its page says that parked records are found by their own times, also if there are none', async () => {
+  const note = 'The times are those of the records: older records that were parked since do not count.'
+  const { body } = await (await start({})).ask('/')
+  expect(body).toContain(`No record. ${note}<`)
+  server?.close()
+  const codes = [{ code: 'rep_unknown', records: 3, first: 20, last: 40 }]
+  const some = (await (await start({ parkedLately: async () => ({ codes, ahead: 1_060 }) })).ask('/')).body
+  expect(some).toContain('3 records were parked in the last 24 hours.')
+  expect(some).toContain(`${note} With a time ahead of the clock: 1,060.<`)
 })
 
 test('its page waits for no server that stands still: it says why the projector does not work', async () => {

@@ -57,21 +57,27 @@ test('the status of every partition, whoever owns it, has its published position
   expect(asked[2]?.query).toEqual({ allow_partial_search_results: false })
 })
 
-test('the records that were parked lately are counted by their code, and nothing else of them is read', async () => {
+test('records that were parked lately are counted by their code, and those with a time ahead of the clock apart', async () => {
   const asked: Request[] = []
+  const times = { since: 10, now: 50 }
   const bucket = { key: 'rep_unknown', doc_count: 3, first: { value: 20 }, last: { value: 40 } }
-  const search = { status: 200, body: { aggregations: { codes: { buckets: [bucket] } } } }
-  const lately = await readParkedLately(['g1-parked', 'g2-parked'], 10, { send: answering({ search }, asked) })
-  expect(lately).toEqual([{ code: 'rep_unknown', records: 3, first: 20, last: 40 }])
+  const aggregations = { ahead: { doc_count: 60 }, lately: { codes: { buckets: [bucket] } } }
+  const search = { status: 200, body: { aggregations } }
+  const lately = await readParkedLately(['g1-parked', 'g2-parked'], times, { send: answering({ search }, asked) })
+  expect(lately).toEqual({ codes: [{ code: 'rep_unknown', records: 3, first: 20, last: 40 }], ahead: 60 })
   const [, searched] = asked
   expect(searched?.path).toBe('/g1-parked,g2-parked/_search')
-  const times = { first: { min: { field: 'at' } }, last: { max: { field: 'at' } } }
+  const extremes = { first: { min: { field: 'at' } }, last: { max: { field: 'at' } } }
+  const codes = { terms: { field: 'code', size: expect.any(Number) }, aggs: extremes }
   expect(searched?.body).toEqual({
     size: 0,
     query: { range: { at: { gte: 10 } } },
-    aggs: { codes: { terms: { field: 'code', size: expect.any(Number) }, aggs: times } },
+    aggs: {
+      ahead: { filter: { range: { at: { gt: 5_050 } } } },
+      lately: { filter: { range: { at: { lte: 5_050 } } }, aggs: { codes } },
+    },
   })
-  expect(await readParkedLately(['g1-parked'], 10, { send: answering({ search: unavailable }) })).toBeUndefined()
+  expect(await readParkedLately(['g1-parked'], times, { send: answering({ search: unavailable }) })).toBeUndefined()
 })
 
 const unavailable = { status: 503, body: { error: { type: 'search_phase_execution_exception' } } }

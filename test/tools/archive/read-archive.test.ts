@@ -7,7 +7,14 @@ import { expect, test } from 'vitest'
 import type { LogEntry } from '../../../core/log/records/read-log.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import { readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
-import { readArchivedLog, readManifests, sayUnnamed, verifyArchive } from '../../../tools/archive/read-archive.ts'
+import {
+  lastUpTo,
+  readAhead,
+  readArchivedLog,
+  readManifests,
+  sayUnnamed,
+  verifyArchive,
+} from '../../../tools/archive/read-archive.ts'
 import { ArchiveDamaged, encodeSegment } from '../../../tools/archive/segment.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
 import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
@@ -67,6 +74,58 @@ test('an archive gives back every entry, from any offset on', async t => {
     records: entries.filter(({ kind }) => kind === 'record').length,
     segments: 3,
   })
+})
+
+test('a segment is found among 200,000 by some looks at their names', () => {
+  let looks = 0
+  const names = Array.from({ length: 200_000 }, (_, index) => index * 3)
+  const watched = new Proxy(names, {
+    get: (all, name) => {
+      if (name !== 'length') looks++
+      return Reflect.get(all, name)
+    },
+  })
+  const found = [-1, 0, 1, 2, 3, 299_999, 300_000, 599_997, 599_999].map(bound => lastUpTo(watched, bound))
+  expect(found).toEqual([undefined, 0, 0, 0, 3, 299_997, 300_000, 599_997, 599_997])
+  expect(looks).toBeLessThan(found.length * 20)
+  expect(lastUpTo([], 1)).toBeUndefined()
+})
+
+test('small segments are read ahead, eight at once, in order, up to the first error; large ones alone', async () => {
+  const reads = new Map<number, PromiseWithResolvers<string>>()
+  const read = (item: number): Promise<string> => {
+    const one = Promise.withResolvers<string>()
+    reads.set(item, one)
+    return one.promise
+  }
+  const got: string[] = []
+  const walk = async (): Promise<void> => {
+    const items = Array.from({ length: 30 }, (_, index) => index)
+    for await (const value of readAhead(items, read, value => value !== 'large')) got.push(value)
+  }
+  const walked = expect(walk()).rejects.toThrow('refused')
+  const after = async (answers: readonly (readonly [number, string | Error])[]): Promise<[number, string[]]> => {
+    for (const [item, answer] of answers) {
+      if (answer instanceof Error) reads.get(item)?.reject(answer)
+      else reads.get(item)?.resolve(answer)
+    }
+    await new Promise(setImmediate)
+    return [reads.size, got.splice(0)]
+  }
+  expect(await after([])).toEqual([1, []])
+  expect(await after([[0, 'large']])).toEqual([2, ['large']])
+  expect(await after([[1, 'one']])).toEqual([10, ['one']])
+  const outOfOrder = [5, 4, 3].map(item => [item, `${item}`] as const)
+  expect(await after(outOfOrder)).toEqual([10, []])
+  expect(await after([[2, '2']])).toEqual([14, ['2', '3', '4', '5']])
+  expect(await after([[6, 'large']])).toEqual([14, ['large']])
+  const rest = [7, 8, 9, 10, 11, 12].map(item => [item, 'large'] as const)
+  expect(await after(rest)).toEqual([14, rest.map(() => 'large')])
+  expect(await after([[13, '13']])).toEqual([22, ['13']])
+  expect(await after([[15, new Error('refused')]])).toEqual([22, []])
+  await after([[14, '14']])
+  await walked
+  expect([reads.size, got]).toEqual([23, []])
 })
 
 test('the digest of a partition does not depend on how the log was split into segments', async t => {

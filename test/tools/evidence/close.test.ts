@@ -20,8 +20,8 @@ const keysIdentity = { ...identity, generation: 'api-keys', topic: 'keys', parti
 /** Where records of the organization are parked: its own partition is 1, and its last change there has offset 9. */
 type Place = readonly [partition: number, offset: number]
 const parkedHits = (parked: readonly Place[], body: unknown) => {
-  const { query } = body as { query: { bool: { filter: readonly { term: object }[] } } }
-  const terms = query.bool.filter.flatMap(({ term }) => Object.entries(term))
+  const { query } = body as { query: { bool: { filter: readonly { term?: object }[] } } }
+  const terms = query.bool.filter.flatMap(({ term = {} }) => Object.entries(term))
   return parked
     .map(([partition, offset]): Record<string, unknown> => {
       return { code: 'partition_mismatch', org_id: ORG, topic: 'events', partition, offset, at: 1 }
@@ -90,7 +90,8 @@ const given = (
         : path.includes('api-keys/_search')
           ? keyHits(keys)
           : []
-      return { status: 200, body: { timed_out: false, _shards: shards, hits: { total: { value: hits.length }, hits } } }
+      const more = { hits: { total: { value: hits.length }, hits }, aggregations: { ahead: { doc_count: 0 } } }
+      return { status: 200, body: { timed_out: false, _shards: shards, ...more } }
     }
     const bodies: Record<string, object> = {
       live: { generation: 'g1' },

@@ -14,11 +14,12 @@ test('parked records are listed by their indexed fields: no record is loaded', a
   const send = sending(async request => {
     asked.push(request)
     const fields = { code: ['rep_unknown'], topic: ['t'], partition: [0], offset: [7], at: [9] }
-    const hits = { total: { value: 1 }, hits: [{ fields, sort: [9, 't', 0, 7] }] }
-    return { status: 200, body: { _shards: { failed: 0 }, hits } }
+    const hits = { total: { value: 1 }, hits: [{ fields }] }
+    return { status: 200, body: { _shards: { failed: 0 }, hits, aggregations: { ahead: { doc_count: 0 } } } }
   })
-  expect(await findParked(send, live, {}, 'oldest', 10)).toEqual({
+  expect(await findParked(send, live, { filter: {}, order: 'oldest', now: 9 }, 10)).toEqual({
     total: 1,
+    ahead: 0,
     records: [{ code: 'rep_unknown', topic: 't', partition: 0, offset: 7, at: 9 }],
   })
   expect(asked.at(-1)?.body).toMatchObject({ _source: false })

@@ -18,7 +18,11 @@ export type S3Address = { readonly bucket: string; readonly prefix: string }
 
 export const s3Target = (name: string, { prefix }: S3Address, send: SendS3): ArchiveTarget => {
   const objects = openObjects(name, prefix, send)
+  /** Of what is replaced: manifests and their notes. An archive can have a million segments, which never are. */
   const tags = new Map<string, string>()
+  const remember = (path: string, tag: string): void => {
+    if (!path.endsWith('.zst')) tags.set(path, tag)
+  }
   const store = async (path: string, bytes: Buffer, over: string | undefined): Promise<void> => {
     let tag = await objects.put(path, bytes, over)
     if (tag === undefined) {
@@ -26,14 +30,14 @@ export const s3Target = (name: string, { prefix }: S3Address, send: SendS3): Arc
       if (!found?.bytes.equals(bytes)) throw new CommandError(otherRun(`${name}/${path}`))
       tag = found.tag
     }
-    tags.set(path, tag)
+    remember(path, tag)
   }
   return {
     name,
     read: async path => {
       const found = await objects.get(path)
       if (found === undefined) tags.delete(path)
-      else tags.set(path, found.tag)
+      else remember(path, found.tag)
       return found?.bytes
     },
     list: folder => listFolder(folderKey(objects.keyOf(folder)), send),
