@@ -88,9 +88,9 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       ages: { list: () => [10_000, 70_000, 90_000].map((age, at) => ({ at: now - 60_000 + at * 30_000, age })) },
       parkedLately: async () => [{ code: 'supersedes_mismatch', records: 1_234, first: now - 7_000_000, last: now }],
       status: async () => [
-        { generation: 'g1', ...partition, lag: 20_033, parked: 1_234 },
-        { generation: 'g2', ...partition, lag: 1_000_033, parked: 0 },
-        { generation: 'api-keys', ...partition, topic: 'commission.api_keys.v1', lag: 0, parked: 0 },
+        { generation: 'g1', ...partition, lag: 20_033, lost: 0, parked: 1_234 },
+        { generation: 'g2', ...partition, lag: 1_000_033, lost: 0, parked: 0 },
+        { generation: 'api-keys', ...partition, topic: 'commission.api_keys.v1', lag: 0, lost: 0, parked: 0 },
       ],
       receipts: {
         sources: () => [],
