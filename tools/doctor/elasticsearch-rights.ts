@@ -95,7 +95,7 @@ const askOwnKey = async (names: readonly string[], send: Send, signal: AbortSign
   const [own] = (id && (await ask<ApiKeys>('/_security/api_key', { id }))?.api_keys) || []
   const hidden = hiddenByKey(own?.role_descriptors, names)
   if (hidden === undefined)
-    return warning(SEES_ALL, 'Elasticsearch does not tell all roles of this API key', LOOK_AT_KEY)
+    return warning(SEES_ALL, 'Elasticsearch does not tell all roles of this user or API key', LOOK_AT_KEY)
   return failed(SEES_ALL, `documents_hidden: ${hidden}: this API key has query or field_security`, GIVE_WHOLE)
 }
 
