@@ -57,7 +57,7 @@ export const createRoutes = (
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
   const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), now)
-  /** Remembers what was asked for: a record or totals. Pages are read together, and a kept one may be of other rules. */
+  /** Remembers what was asked for: a record or totals. Pages are read together: a kept one may be of other rules. */
   const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
     const { form, path, query } = ctx.state
     if (asked.asOf?.kind === 'change') {

@@ -125,7 +125,7 @@ const monitor = {
   privilege: 'monitor',
   reason: 'reads the id of the cluster, its health and its clock',
 } as const
-/** A command compares all indices of a generation with those that a projector recorded, also those that it does not read. */
+/** A command compares all indices of a generation with those that a projector recorded, read by it or not. */
 const compares = {
   names: [ofGenerations(kinds)],
   privileges: ['view_index_metadata', 'monitor'],

@@ -37,7 +37,7 @@ import type { CloseSteps } from './evidence/close.ts'
 import type { ExportSteps } from './export/export.ts'
 import { runningProcesses } from './export/lock.ts'
 import { sourceOf } from './export/manifest.ts'
-import { openReaders } from './export/readers.ts'
+import { openReaders, openReads } from './export/readers.ts'
 import { openSealKeys, receiptsIn } from './export/seal-keys.ts'
 import { CommandError } from './failures.ts'
 import type { TakeOverContext } from './generations/adopt.ts'
@@ -209,6 +209,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
       settings,
       sealKeys: checkedSealKeysIn(name, settings, readFileSync),
       ...(elasticsearch && { send: createElasticsearch(clientOf(read(elasticsearchSettings))).send }),
+      ...(name === 'api' && { reads: openReads(clientOf(read(elasticsearchSettings)), elapsed) }),
       ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
     }
     if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return checked

@@ -38,8 +38,9 @@ import { FIXED_AGE_SECONDS } from '../limits.ts'
 export const ANSWER_FORM = 5
 
 /**
- * `Cache-Control` of a record or totals as of a change that was read twice: an old copy may have answered once. Only new
- * rules could change it, so a client may keep it for a limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
+ * `Cache-Control` of a record or totals as of a change that was read twice: an old copy may have answered once. Only
+ * new rules could change it, so a client may keep it for a limited time. A client must ask again for a page: with pages
+ * of other rules it would make a list of no moment.
  */
 export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
 

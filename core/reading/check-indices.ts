@@ -17,7 +17,7 @@ import {
   listKinds,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
-import { lostAmong, type ShardIds, unknownAmong } from '../../schemas/stored/shard-ids.ts'
+import { lostAmong, missingAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -127,7 +127,7 @@ export const createCheckIndices = (
 const assertShards = (recorded: ShardIds | undefined, found: ShardIds, indices: readonly string[]): void => {
   const isRead = (index: string): boolean => indices.includes(index)
   if (lostAmong(recorded, found, isRead) !== undefined) throw unavailable('shard_lost')
-  if (unknownAmong(recorded, found, isRead) !== undefined) throw unavailable('shards_unknown')
+  if (missingAmong(recorded, found, isRead).length > 0) throw unavailable('shards_unknown')
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */

@@ -5,8 +5,9 @@
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
  *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
  *   all their filters. No change is overlooked: a waiter keeps the position up to which two searches found nothing,
- *   AGREED_AFTER apart, and the next search begins there: an old copy may answer one of them. Few requests wait: a bounded number of each organization, and of the process. Above it,
- *   a request does not wait, and reads its page: a refusal would look like an error.
+ *   AGREED_AFTER apart, and the next search begins there: an old copy may answer one of them. Few requests wait: a
+ *   bounded number of each organization, and of the process. Above it, a request does not wait, and reads its page: a
+ *   refusal would look like an error.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
  *   restored copy was adopted → the same: it may have lacked changes.

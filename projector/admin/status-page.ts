@@ -65,6 +65,11 @@ const troublesOf = ({ reasons, failed, clocks, live, partitions = [], parked, ag
       ? [{ text: `What this process published last is ${ageText(age)} old.`, alert: 'CommissionStale' }]
       : []),
     ...(lag > LONG_LAG ? [{ text: `${grouped(lag)} records wait.`, alert: 'CommissionLagGrows' }] : []),
+    ...partitions
+      .filter(({ lost }) => lost > 0)
+      .map(({ topic, partition, generation, lost }) => ({
+        text: `Partition ${partition} of ${topic} ends ${grouped(lost)} records before the position of ${generation}.`,
+      })),
     ...(lately > 0
       ? [
           {

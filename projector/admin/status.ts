@@ -21,6 +21,8 @@ export type PartitionStatus = {
   readonly searchable_to: number
   readonly end: number
   readonly lag: number
+  /** Published records that the topic does not have any more. */
+  readonly lost: number
   readonly parked: number
 }
 
@@ -68,8 +70,8 @@ export const readStatus = async (
       // A position that is not known must not look like a partition of which nothing is searchable.
       if (position === undefined) throw new Unanswered('elasticsearch', 503)
       const searchable_to = position.body.position
-      const lag = Math.max(0, end - searchable_to)
-      return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
+      const [lag, lost] = [Math.max(0, end - searchable_to), Math.max(0, searchable_to - end)]
+      return { generation, topic, partition, searchable_to, end, lag, lost, parked: parked.get(partition) ?? 0 }
     })
     .sort((a, b) => a.partition - b.partition)
 }

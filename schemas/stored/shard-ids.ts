@@ -69,6 +69,14 @@ export const recordableIds = (ids: ShardIds, counts: unknown, names: readonly st
 
 export const indexOfShard = (shard: string): string => shard.slice(0, shard.lastIndexOf('/'))
 
+/** Returns the recorded shards of these indices without an id now: not assigned, or still starting. */
+export const missingAmong = (
+  recorded: ShardIds = {},
+  found: ShardIds = {},
+  ofIndex: (index: string) => boolean = () => true,
+): readonly string[] =>
+  Object.keys(recorded).filter(shard => found[shard] === undefined && ofIndex(indexOfShard(shard)))
+
 /** Returns the first shard of these indices whose id is not the recorded one. Without both ids it is left out. */
 export const lostAmong = (
   recorded: ShardIds = {},
@@ -76,10 +84,3 @@ export const lostAmong = (
   ofIndex: (index: string) => boolean = () => true,
 ): string | undefined =>
   Object.entries(recorded).find(([shard, id]) => (found[shard] ?? id) !== id && ofIndex(indexOfShard(shard)))?.[0]
-
-/** Returns the first recorded shard of these indices that has no id now: it cannot be compared. */
-export const unknownAmong = (
-  recorded: ShardIds = {},
-  found: ShardIds = {},
-  ofIndex: (index: string) => boolean = () => true,
-): string | undefined => Object.keys(recorded).find(shard => found[shard] === undefined && ofIndex(indexOfShard(shard)))

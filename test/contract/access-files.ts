@@ -123,7 +123,7 @@ export const accessPage = (): string =>
     '`envsubst` replaces only variables that are exported: export also those that have a default.',
     '## Doctor',
     '`npx commission doctor projector` tries each right of an identity below with the credentials in the environment, and names the line or the file that gives a missing one. ' +
-      'For `projector` it asks all that a projector asks at its start; *a projector would stop* comes with the stop code. ' +
+      'For `projector` it asks all that a projector asks at its start; *a projector would stop* comes with the stop code. For `api` it asks what `/readyz` of the API asks. ' +
       'It also checks topics, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys. It changes nothing, and can run beside the processes. ' +
       'Run it once with the settings of each identity.',
     '`--json` prints one document. Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong. ' +
@@ -166,7 +166,7 @@ export const accessPage = (): string =>
       'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +
       'A role with `query` or `field_security` hides documents, and Elasticsearch answers fewer rows with status 200: give none to these users. ' +
       'The projector stops and the API answers 503 (`documents_hidden`), both also while they run; commands that answer from documents end. ' +
-      'A further role that permits `read` without restriction makes an index whole again, if its list of indices is another one. Elasticsearch tells nothing of a role that grants no field at all (`"grant": []`), and nothing to an API key with role descriptors: look at them yourself (`GET /_security/api_key`); `npx commission doctor` says *does not tell*.',
+      'A further role that permits `read` without restriction makes an index whole again, if its list of indices is another one. Elasticsearch tells nothing of a role that grants no field at all (`"grant": []`), and an API key with role descriptors is told only these: `npx commission doctor` fails if they hide something, else it warns. Look at the roles of the user who made it (`GET /_security/api_key?with_limited_by=true`).',
     [
       '| setting | expected | otherwise | reason |',
       '|---|---|---|---|',

@@ -91,9 +91,9 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
         ahead: 0,
       }),
       status: async () => [
-        { generation: 'g1', ...partition, lag: 20_033, parked: 1_234 },
-        { generation: 'g2', ...partition, lag: 1_000_033, parked: 0 },
-        { generation: 'api-keys', ...partition, topic: 'commission.api_keys.v1', lag: 0, parked: 0 },
+        { generation: 'g1', ...partition, lag: 20_033, lost: 0, parked: 1_234 },
+        { generation: 'g2', ...partition, lag: 1_000_033, lost: 0, parked: 0 },
+        { generation: 'api-keys', ...partition, topic: 'commission.api_keys.v1', lag: 0, lost: 0, parked: 0 },
       ],
       receipts: {
         sources: () => [],

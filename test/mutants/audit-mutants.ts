@@ -19,9 +19,9 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     name: 'a statement, and every other single record, has no id in the audit',
-    inside: 'askedOf',
-    find: '  noteRecordsForAudit(ctx, () => [id])\n  return { id, asOf }\n',
-    replace: '  return { id, asOf }\n',
+    inside: 'createRoutes',
+    find: '    noteRecordsForAudit(ctx, () => [id])\n    return { id, asOf }\n',
+    replace: '    return { id, asOf }\n',
     flow,
   },
   {

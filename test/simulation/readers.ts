@@ -159,7 +159,7 @@ export class Readers {
     return new Promise(resolve => void this.#world.clock.after(milliseconds, resolve))
   }
 
-  /** Retries while the answer is `unavailable`. Returns undefined after `stop` or too many tries, and fails at the end. */
+  /** Retries while the answer is `unavailable`. Returns undefined after `stop` or too many tries; fails at the end. */
   async #ask<Result>(request: (api: Api) => Promise<Result>): Promise<Result | Refusal | undefined> {
     for (let [tries, late] = [0, 0]; tries < 200; tries++) {
       try {

@@ -4,14 +4,12 @@
  * Can go wrong: a setting → exit code 2. Everything else is a finding.
  */
 import type { Admin } from 'kafkajs'
-import { RULES_VERSION } from '../../core/ledger/index.ts'
-import { type AuthorizedOperations, assertSameSource, describeSource } from '../../core/log/index.ts'
+import type { AuthorizedOperations } from '../../core/log/index.ts'
 import type { InspectSteps } from '../../core/projection/index.ts'
-import { SettingsError, StopError } from '../../core/runtime/index.ts'
-import { readGeneration, readGenerations, type Send } from '../../core/store/index.ts'
+import { SettingsError } from '../../core/runtime/index.ts'
+import type { SearchClient, Send } from '../../core/store/index.ts'
 import { type AccessIdentity, type IdentityName, identities } from '../../schemas/access.ts'
 import type { Stream } from '../../schemas/events.ts'
-import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { type Attempt, createAttempt } from './attempts.ts'
 import { checkHealth, checkNodes, checkVersion } from './elasticsearch-cluster.ts'
@@ -19,8 +17,6 @@ import { tryElasticsearchRights, tryHidingRoles } from './elasticsearch-rights.t
 import { checkFiles } from './files.ts'
 import {
   exitCodeOf,
-  type Finding,
-  failed,
   type IdentityFinding,
   lineOf,
   notTried,
@@ -31,6 +27,7 @@ import {
   warning,
 } from './finding.ts'
 import { tryKafkaRights } from './kafka-rights.ts'
+import { checkAnswers, checkProjection, settingOfTopic } from './projection.ts'
 import { type CheckedSealKeys, checkSealKeys } from './seal-keys.ts'
 import { checkStart } from './start.ts'
 import { checkAuditTopic, checkKafkaClock, checkTopic } from './topics.ts'
@@ -54,6 +51,8 @@ export type CheckedIdentity = {
     readonly messageBytes: number
   }
   readonly send?: Send
+  /** How the API reads. Undefined for other identities. */
+  readonly reads?: SearchClient
   /** Undefined: no Redis in the settings, or none for this identity. */
   readonly pingRedis?: () => Promise<boolean>
   /** Undefined without SEAL_KEYS_DIR, or for an identity that uses no seal keys. */
@@ -104,7 +103,7 @@ const examine = async (
   attempt: Attempt,
   { readFile, now }: DoctorContext,
 ): Promise<void> => {
-  const { kafka, send, values, pingRedis, sealKeys } = given
+  const { kafka, send, reads, values, pingRedis, sealKeys } = given
   await attempt('settings', async () => [
     ok('settings', 'complete, and all files can be read'),
     ...checkFiles(given.settings, readFile, now()),
@@ -116,17 +115,17 @@ const examine = async (
     await checkStart(attempt, signal => startSteps(kafka, send, values, signal))
   } else if (kafka && send && stream) {
     await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
+  } else if (send && reads) {
+    await attempt('answers', signal => checkAnswers(reads, send, values, now, signal))
   }
   if (sealKeys) await attempt('seal keys', () => checkSealKeys(sealKeys))
   if (pingRedis) await attempt('Redis', async () => [(await pingRedis()) ? ok('Redis', 'answers') : noRedis])
 }
 
-const topicSettings = { events: 'KAFKA_EVENTS_TOPIC', 'api-keys': 'KAFKA_API_KEYS_TOPIC' } as const
-
 /** Returns the stream whose topic an identity may describe: the events, if both. */
 const streamOf = (name: IdentityName): Stream | undefined =>
   (['events', 'api-keys'] as const).find(stream =>
-    identities[name].kafka.some(({ resource }) => resource.name === `\${${topicSettings[stream]}}`),
+    identities[name].kafka.some(({ resource }) => resource.name === `\${${settingOfTopic[stream]}}`),
   )
 
 const noRedis = warning('Redis', 'does not answer, or refuses the credentials: each process counts alone', 'REDIS_URL')
@@ -158,7 +157,7 @@ const examineKafka = async (
   )
   if (name === 'api')
     await attempt(`topic ${values.AUDIT_TOPIC}`, () => checkAuditTopic(admin, values.AUDIT_TOPIC ?? ''))
-  for (const setting of Object.values(topicSettings)) {
+  for (const setting of Object.values(settingOfTopic)) {
     const topic = values[setting]
     if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
     const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
@@ -208,35 +207,3 @@ const startSteps = (
   topics: { events: values.KAFKA_EVENTS_TOPIC ?? '', 'api-keys': values.KAFKA_API_KEYS_TOPIC ?? '' },
   groupId: values.KAFKA_GROUP_ID ?? '',
 })
-
-/**
- * For other identities than the projector: the live generation is of this topic and of this version of the rules; the
- * one of API keys is of this topic.
- */
-const checkProjection = async (
-  stream: Stream,
-  admin: Admin,
-  send: Send,
-  values: CheckedIdentity['values'],
-  signal: AbortSignal,
-): Promise<Finding[]> => {
-  const check = 'projection'
-  const prefix = values.ELASTICSEARCH_INDEX_PREFIX ?? ''
-  const steps = { prefix, request: <Body>(asked: Parameters<Send>[0]) => send<Body>(asked, signal) }
-  try {
-    const name = stream === 'events' ? (await readGenerations(steps))?.live : API_KEYS_GENERATION
-    const identity = name === undefined ? undefined : await readGeneration(name, steps)
-    if (identity === undefined) return [ok(check, 'nothing is projected yet')]
-    const topic = values[topicSettings[stream]] ?? identity.topic
-    assertSameSource(identity, await describeSource(admin, topic))
-    const { generation, rules_version } = identity
-    if (stream === 'api-keys' || rules_version === RULES_VERSION)
-      return [ok(check, `generation ${generation} is of topic ${topic}`)]
-    const detail = `generation ${generation} has version ${rules_version} of the rules, this program ${RULES_VERSION}`
-    return [warning(check, detail, 'npx commission projection rebuild')]
-  } catch (error) {
-    if (!(error instanceof StopError)) throw error
-    if (error.code === 'index_missing' && error.where.status === 404) return [ok(check, 'nothing is projected yet')]
-    return [failed(check, error.message, 'docs/operating.md has each stop code')]
-  }
-}

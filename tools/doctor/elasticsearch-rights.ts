@@ -12,7 +12,8 @@ import {
   fillIn,
   type IdentityName,
 } from '../../schemas/access.ts'
-import { type Finding, failed, notTried, ok } from './finding.ts'
+import { hiddenAmong } from '../../schemas/stored/hiding-roles.ts'
+import { type Finding, failed, notTried, ok, warning } from './finding.ts'
 
 type ClusterPrivilege = ElasticsearchRole['cluster'][number]['privilege']
 type Values = Readonly<Record<string, string>>
@@ -63,9 +64,9 @@ export const tryElasticsearchRights = async (
 }
 
 const SEES_ALL = 'Elasticsearch: sees all documents'
-const NOT_TOLD =
-  'Elasticsearch does not tell: it has no security, or this is an API key with role descriptors of its own. ' +
-  'Make sure that they have neither query nor field_security (GET /_security/api_key)'
+const GIVE_WHOLE = 'give this user no role with query or field_security for these indices (docs/access.md)'
+const LOOK_AT_KEY =
+  'as an administrator, make sure that none of the roles in GET /_security/api_key?with_limited_by=true has query or field_security'
 
 /** A role that hides documents gives short answers with status 200. */
 export const tryHidingRoles = async (
@@ -77,12 +78,44 @@ export const tryHidingRoles = async (
   const names = indices.flatMap(({ names }) => names.flatMap(pattern => exampleNames(pattern, values)))
   try {
     const isTold = await assertSeesAll(names, { request: asked => send(asked, signal) })
-    return [isTold ? ok(SEES_ALL) : notTried(SEES_ALL, NOT_TOLD)]
+    return [isTold ? ok(SEES_ALL) : await askOwnKey(names, send, signal)]
   } catch (error) {
     if (!(error instanceof StopError && error.code === 'documents_hidden')) throw error
-    const mend = 'give this user no role with query or field_security for these indices (docs/access.md)'
-    return [failed(SEES_ALL, `${error.code}: ${error.message}`, mend)]
+    return [failed(SEES_ALL, `${error.code}: ${error.message}`, GIVE_WHOLE)]
   }
+}
+
+/** An API key may read its own role descriptors, but not the roles of the user who made it: those limit it, too. */
+const askOwnKey = async (names: readonly string[], send: Send, signal: AbortSignal): Promise<Finding> => {
+  const ask = <Body>(path: string, query?: Request['query']) =>
+    answerOf<Body>({ method: 'GET', path, ...(query && { query }) }, send, signal)
+  const user = await ask<{ readonly api_key?: { readonly id?: string } }>('/_security/_authenticate')
+  if (user === undefined) return notTried(SEES_ALL, 'Elasticsearch has no security: it hides nothing')
+  const id = user.api_key?.id
+  const [own] = (id && (await ask<ApiKeys>('/_security/api_key', { id }))?.api_keys) || []
+  const hidden = hiddenByKey(own?.role_descriptors, names)
+  if (hidden === undefined)
+    return warning(SEES_ALL, 'Elasticsearch does not tell all roles of this user or API key', LOOK_AT_KEY)
+  return failed(SEES_ALL, `documents_hidden: ${hidden}: this API key has query or field_security`, GIVE_WHOLE)
+}
+
+type ApiKeys = { readonly api_keys?: readonly { readonly role_descriptors?: RoleDescriptors }[] }
+type Restricting = { readonly query?: unknown; readonly field_security?: unknown }
+type RoleDescriptors = Readonly<Record<string, { readonly indices?: readonly Restricting[] }>>
+
+const hiddenByKey = (roles: RoleDescriptors | undefined, names: readonly string[]): string | undefined => {
+  const listOf = (one: unknown): readonly unknown[] => (one == null ? [] : [one])
+  const indices = Object.values(roles ?? {}).flatMap(role => role.indices ?? [])
+  return hiddenAmong(
+    {
+      indices: indices.map(entry => ({
+        ...entry,
+        query: listOf(entry.query),
+        field_security: listOf(entry.field_security),
+      })),
+    },
+    names,
+  )
 }
 
 const DOCUMENT = 'doctor'
@@ -150,8 +183,13 @@ const askPrivileges = async (
       privileges,
     })),
   }
+  return answerOf<Privileges>({ method: 'POST', path: '/_security/user/_has_privileges', body }, send, signal)
+}
+
+/** Returns undefined if Elasticsearch has no security, or refuses the question. */
+const answerOf = async <Body>(request: Request, send: Send, signal: AbortSignal): Promise<Body | undefined> => {
   try {
-    const answer = await send<Privileges>({ method: 'POST', path: '/_security/user/_has_privileges', body }, signal)
+    const answer = await send<Body>(request, signal)
     return answer.status === 200 ? answer.body : undefined
   } catch (error) {
     if (isRefused(error) || (error instanceof StopError && error.code === 'write_refused')) return undefined

@@ -44,6 +44,10 @@ const NEW_BROKERS = 'Kafka 2.8 or newer, with the metadata version (inter.broker
 
 const oneCopy = 'only one copy exists: if it is lost, the records are lost'
 
+const MIN_IN_SYNC = 'min.insync.replicas'
+const UNCLEAN = 'unclean.leader.election.enable'
+const LOOK = `look at it with the tools of the provider: ${MIN_IN_SYNC} at least 2, ${UNCLEAN} false`
+
 const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
   const check = `copies of topic ${topic}`
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
@@ -53,23 +57,27 @@ const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
       {
         type: kafkajs.ConfigResourceTypes.TOPIC,
         name: topic,
-        configNames: ['min.insync.replicas', 'unclean.leader.election.enable'],
+        configNames: [MIN_IN_SYNC, UNCLEAN],
       },
     ],
   })
   const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
   const partitions = topics[0]?.partitions ?? []
   const copies = Math.min(...partitions.map(({ replicas }) => replicas.length))
-  const inSync = Number(values.get('min.insync.replicas'))
+  const inSync = values.get(MIN_IN_SYNC)
+  const unclean = values.get(UNCLEAN)
   const behind = partitions.filter(({ replicas, isr }) => isr.length < replicas.length).length
   const alter = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config`
   const findings: Finding[] = []
   if (copies < 2) findings.push(warning(check, `replication factor 1: ${oneCopy}`, 'kafka-reassign-partitions.sh'))
-  if (inSync < 2) {
+  for (const name of [MIN_IN_SYNC, UNCLEAN]) {
+    if (!values.get(name)) findings.push(warning(check, `the brokers do not tell ${name}`, LOOK))
+  }
+  if (inSync && Number(inSync) < 2) {
     const detail = `min.insync.replicas is ${inSync}: Kafka acknowledges a record that has one copy`
     findings.push(warning(check, detail, `${alter} min.insync.replicas=2, with a replication factor of 3`))
   }
-  if (values.get('unclean.leader.election.enable') === 'true') {
+  if (unclean === 'true') {
     const detail = 'unclean.leader.election.enable is true: acknowledged records can be lost'
     findings.push(failed(check, detail, `${alter} unclean.leader.election.enable=false`))
   }

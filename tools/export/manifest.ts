@@ -39,7 +39,7 @@ export const sourceOf =
     return { ...source, ...(unknownShard !== undefined && { unknownShard }) }
   }
 
-/** Like the API before it signs a checkpoint. @throws CommandError before a signature while a shard cannot be compared */
+/** As the API before a checkpoint. @throws CommandError before a signature while a shard cannot be compared */
 export const refuseUnknownShard = (
   { unknownShard }: ManifestSource,
   { sign }: { readonly sign?: string | undefined },

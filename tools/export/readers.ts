@@ -82,15 +82,16 @@ type Parts = {
   readonly signal: AbortSignal
 }
 
-export const openReaders = ({ client, credentials, ...parts }: Parts): ExportReaders => {
-  const elasticsearch = createSearchClient({
+export const openReaders = ({ client, credentials, ...parts }: Parts): ExportReaders =>
+  readThrough(openReads(client, parts.elapsed, credentials), parts)
+
+export const openReads = (client: Client, elapsed: () => number, credentials?: Credentials): SearchClient =>
+  createSearchClient({
     transport: createTransport(client, credentials),
     otherNodes: 0,
     observe: () => undefined,
-    elapsed: parts.elapsed,
+    elapsed,
   })
-  return readThrough(elasticsearch, parts)
-}
 
 export const readThrough = (
   { search, multiGet, indexIds }: SearchClient,

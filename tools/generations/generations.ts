@@ -28,7 +28,7 @@ import {
   writtenId,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
-import { unknownAmong } from '../../schemas/stored/shard-ids.ts'
+import { missingAmong } from '../../schemas/stored/shard-ids.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { carryOut } from '../leftovers/carry-out.ts'
@@ -69,7 +69,7 @@ export const assertOwnIndices = async (
   { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
 ): Promise<string | undefined> => {
   if (identity.indices === undefined) return undefined
-  return unknownAmong(identity.shards, await assertSameIndices(identity, { request: send, prefix }))
+  return missingAmong(identity.shards, await assertSameIndices(identity, { request: send, prefix }))[0]
 }
 
 /**

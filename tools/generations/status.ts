@@ -34,9 +34,12 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
     if (ours !== undefined && partition !== ours) return []
     const end = endOfPartition(partition, ends)
     const included = time === 0 ? null : new Date(time).toISOString()
-    const lag = Math.max(0, end - position)
-    return [{ partition, position, end, lag, included_up_to: included, serve_from, ...(removing && { removing }) }]
+    const [lag, lost] = [Math.max(0, end - position), Math.max(0, position - end)]
+    return [
+      { partition, position, end, lag, lost, included_up_to: included, serve_from, ...(removing && { removing }) },
+    ]
   })
+  const code = partitions.some(({ lost }) => lost > 0) ? exitCodes.failed : exitCodes.done
   const records =
     options.org === undefined ? undefined : await countRecords(options.org, layoutOf(prefix, identity), send)
   const { topic, rules_version } = identity
@@ -45,15 +48,15 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
     out(
       `${JSON.stringify({ generation: name, roles, topic, rules_version, partitions, parked, ...(records && { records }) })}\n`,
     )
-    return exitCodes.done
+    return code
   }
   out(`generation ${name} (${roles.join(', ')}) of ${topic}, rules version ${rules_version}\n`)
   for (const one of partitions) {
-    const { partition, position, end, lag, included_up_to } = one
-    const wait = waitOf(one, end)
+    const { partition, position, end, lag, lost, included_up_to } = one
+    const notes = [lost > 0 && lostText(lost), waitOf(one, end)].filter(note => note)
     const age = included_up_to === null ? '' : `, ${((now() - Date.parse(included_up_to)) / 1_000).toFixed(1)} s ago`
     out(
-      `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}${wait === undefined ? '' : `; ${wait}`}\n`,
+      `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}${notes.map(note => `; ${note}`).join('')}\n`,
     )
   }
   const codes = Object.entries(parked).map(([code, count]) => `${count} ${code}`)
@@ -64,8 +67,12 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
         .map(([kind, count]) => `${count} ${kind}`)
         .join(', ')}\n`,
     )
-  return exitCodes.done
+  return code
 }
+
+/** `adopt` does not mend this: unless indices were restored, it keeps every position. */
+const lostText = (lost: number): string =>
+  `its topic ends ${lost} records before this position: docs/operating.md, records_deleted, says what to do`
 
 const countParked = async (
   index: string,

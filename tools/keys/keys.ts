@@ -299,7 +299,7 @@ const preparePublish = async (
   }
 }
 
-/** Returns the stream of keys, and the end of its topic. @throws if another topic is projected, or one that lost events */
+/** Returns the stream of keys and the end of its topic. @throws if another topic is projected, or it lost events */
 const openTopic = async (
   live: Live,
   stack: AsyncDisposableStack,

@@ -1,8 +1,9 @@
 /**
  * `commission keys rotate`: makes the next key, with the name, the permissions and the networks of a key in use.
- * Promises: the key in use stays valid until somebody revokes it. No key follows one that was revoked before: the events
- * that are published are projected before the key in use is read, and it is read again afterwards. No event gives it an end: clients change to the next
- * key in their own time, and the operator sees in the logs of the API when the old id no longer asks.
+ * Promises: the key in use stays valid until somebody revokes it. No key follows one that was revoked before: the
+ * events that are published are projected before the key in use is read, and it is read again afterwards. No event
+ * gives it an end: clients change to the next key in their own time, and the operator sees in the logs of the API when
+ * the old id no longer asks.
  */
 
 import { isKeyPermission } from '../../schemas/values.ts'

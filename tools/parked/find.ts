@@ -38,7 +38,7 @@ export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offse
 export const positionOf = ({ topic, partition, offset }: RecordPosition): string => parkedId(topic, partition, offset)
 
 /** Which parked records, and in which order. */
-export type Wanted = {
+export type WantedRecords = {
   readonly filter: Filter
   readonly order: Order
   /** Only those behind this record. */
@@ -57,7 +57,7 @@ type Page = { readonly total: number; readonly ahead: number; readonly records: 
 export async function* pagesOfParked(
   send: Send,
   live: Live,
-  wanted: Wanted,
+  wanted: WantedRecords,
   limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Page> {
   const { filter, order, after, now } = wanted
@@ -87,7 +87,7 @@ const sortFields = ['at', 'topic', 'partition', 'offset'] as const
 type Aggregated = { readonly aggregations: { readonly ahead: { readonly doc_count: number } } }
 
 /** Returns the first `limit` matches. */
-export const findParked = async (send: Send, live: Live, wanted: Wanted, limit: number): Promise<Page> => {
+export const findParked = async (send: Send, live: Live, wanted: WantedRecords, limit: number): Promise<Page> => {
   const records: ParkedFields[] = []
   let counts = { total: 0, ahead: 0 }
   for await (const page of pagesOfParked(send, live, wanted, limit)) {

@@ -294,8 +294,8 @@ const liveGeneration = async (context: SubjectsContext): Promise<SearchedGenerat
 }
 
 /**
- * Returns the live projection, which includes what was published before the command began. What it lacks is in no
- * search: a destroyed key could seal it, and other keys of the person would stay.
+ * Returns the live projection, which includes what was published before the command began. No search finds the
+ * rest: a destroyed key could seal it, and other keys of the person would stay.
  * @param completeUpTo it need not include what was published later
  * @throws CommandError if it includes less after INCLUDED_WAIT_MS; also as `readServedLive`
  */

@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache'
 import { AGREED_AFTER } from '../limits.ts'
 
-/** A value that is made from several searches has the earliest `begun` and `until` of them. In milliseconds since 1970. */
+/** A value made from several searches has the earliest `begun` and `until` of them. In milliseconds since 1970. */
 export type Known<Value> = {
   readonly value: Value
   readonly begun: number

@@ -132,7 +132,7 @@ export const assertControlNotLost = (names: readonly string[], prefix: string): 
 }
 
 const adviceFor = (lost: string): string =>
-  `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
+  `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record: not after a change of the rules without docs/generations.md, "Snapshots"`
 
 /** Returns the stored position of each partition of a generation. @throws StopError `index_missing` */
 export const readPositions = async (

@@ -5,7 +5,7 @@
  * Can go wrong: `index_missing`, `index_replaced`.
  */
 import { controlIndexOf, type GenerationDocument, generationId } from '../../../schemas/stored/documents.ts'
-import type { ShardIds } from '../../../schemas/stored/shard-ids.ts'
+import { missingAmong, type ShardIds } from '../../../schemas/stored/shard-ids.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
@@ -16,6 +16,8 @@ type Steps = { readonly request: Ask; readonly prefix: string }
 export type TellShards = {
   /** Called with shards that were not compared until now. */
   readonly tellShards?: (generation: string, shards: string) => void
+  /** Called with the recorded shards that Elasticsearch does not have now: none, if it has all or does not tell. */
+  readonly tellMissing?: (shards: readonly string[]) => void
 }
 
 /** Returns the source and the rules version of a generation; undefined if it does not exist. */
@@ -47,8 +49,9 @@ export const keepIntact = async (
   steps: Steps & TellShards,
 ): Promise<GenerationBody> => {
   const known = await recordIndices(identity, names, steps)
-  const found = Object.entries((await assertIntactIndices(known, steps)) ?? {})
-  const added = found.filter(([shard]) => known.shards?.[shard] === undefined)
+  const found = await assertIntactIndices(known, steps)
+  steps.tellMissing?.(found === undefined ? [] : missingAmong(known.shards, found))
+  const added = Object.entries(found ?? {}).filter(([shard]) => known.shards?.[shard] === undefined)
   if (added.length === 0) return known
   steps.tellShards?.(known.generation, added.map(([shard]) => shard).join())
   const completed = async ({ shards }: GenerationBody) => shards && { ...Object.fromEntries(added), ...shards }

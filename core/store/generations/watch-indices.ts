@@ -4,7 +4,7 @@
  *   without a setting with which documents are lost, hidden or changed: others can change both at any time. A
  *   translog that was set to `async` is set back. The settings that lose nothing are checked at a start only.
  * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
- *   `/readyz` says so.
+ *   `/readyz` says so. It also names recorded shards that two checks in a row do not find.
  */
 import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
@@ -33,7 +33,16 @@ export const watchIndices = async (
     retryUntilAborted('watch', signal, { retryOptions, health }, () => elasticsearch.send(asked, signal))
   const tellShards = (generation: string, shards: string): void =>
     warn({ generation, shards }, 'shards are compared from now on: nobody knows whether they lost documents before')
-  const steps = { request, prefix, tellShards }
+  const part = { generation: identity.generation, name: 'elasticsearch shards' }
+  let missingBefore: readonly string[] = []
+  /** A shard that moves or starts has no id for a moment. */
+  const tellMissing = (missing: readonly string[]): void => {
+    const lasting = missing.filter(shard => missingBefore.includes(shard))
+    missingBefore = missing
+    // Nobody takes back a reason that a stopped generation reports.
+    if (!signal.aborted) health.set(part, lasting.length === 0 ? undefined : missingText(lasting))
+  }
+  const steps = { request, prefix, tellShards, tellMissing }
   let known = identity
   const [control, controlled] = controlDefinition(prefix)
   // Neither the number of shards nor that of copies is compared.
@@ -52,6 +61,13 @@ export const watchIndices = async (
       if (!signal.aborted) fail(error)
     }
   }
+}
+
+const MISSING_NAMED = 3
+
+const missingText = (shards: readonly string[]): string => {
+  const others = shards.length > MISSING_NAMED ? `, … (${shards.length} in all)` : ''
+  return `Elasticsearch has no primary of ${shards.slice(0, MISSING_NAMED).join(', ')}${others}`
 }
 
 /** @throws StopError `index_missing`, `index_unsuitable` */

@@ -53,7 +53,7 @@ test('it is alive while it answers, and ready if there is no reason against it; 
 })
 
 test('its status has every partition, or is 503 if it is unknown', async () => {
-  const partition = { generation: 'g1', topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, parked: 0 }
+  const partition = { generation: 'g1', topic: 't', partition: 0, searchable_to: 1, end: 2, lag: 1, lost: 0, parked: 0 }
   const { ask } = await start({ status: async () => [partition] })
   expect(await ask('/status')).toEqual({
     status: 200,
@@ -64,7 +64,16 @@ test('its status has every partition, or is 503 if it is unknown', async () => {
 })
 
 test('its page says whether it is ready, what else is wrong, and where each partition is; texts are escaped', async () => {
-  const partition = { generation: 'g1', topic: '<t>', partition: 0, searchable_to: 1, end: 4, lag: 3, parked: 2 }
+  const partition = {
+    generation: 'g1',
+    topic: '<t>',
+    partition: 0,
+    searchable_to: 1,
+    end: 4,
+    lag: 3,
+    lost: 1200,
+    parked: 2,
+  }
   const given: Partial<AdminSteps> = {
     health: { reasons: () => ({ kafka: 'does not answer' }) },
     failed: () => [{ generation: 'g2', code: 'index_missing' }],
@@ -84,6 +93,7 @@ test('its page says whether it is ready, what else is wrong, and where each part
   expect(body).toContain('<li>kafka: does not answer. <a href="runbooks#commissionpartitionstuck">')
   expect(body).toContain('Generation g2 is not live, and has failed: index_missing.')
   expect(body).toContain('do not agree')
+  expect(body).toContain('ends 1,200 records before the position of g1.')
   expect(body).toContain('data-head="Topic"><span>&#60;t&#62;</span></td>')
   server?.close()
   const calm = (await (await start({ status: async () => undefined })).ask('/')).body

@@ -46,8 +46,26 @@ test('the status of every partition, whoever owns it, has its published position
   const asked: Request[] = []
   const send = answering({}, asked)
   expect(await readStatus(identity, 'commission-g1-parked', 'commission', admin, { send })).toEqual([
-    { generation: 'g1', topic: 'commission.events', partition: 0, searchable_to: 12, end: 12, lag: 0, parked: 0 },
-    { generation: 'g1', topic: 'commission.events', partition: 1, searchable_to: 25, end: 30, lag: 5, parked: 4 },
+    {
+      generation: 'g1',
+      topic: 'commission.events',
+      partition: 0,
+      searchable_to: 12,
+      end: 12,
+      lag: 0,
+      lost: 0,
+      parked: 0,
+    },
+    {
+      generation: 'g1',
+      topic: 'commission.events',
+      partition: 1,
+      searchable_to: 25,
+      end: 30,
+      lag: 5,
+      lost: 0,
+      parked: 4,
+    },
   ])
   expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'POST /_mget',
@@ -55,6 +73,14 @@ test('the status of every partition, whoever owns it, has its published position
     'POST /commission-g1-parked/_search',
   ])
   expect(asked[2]?.query).toEqual({ allow_partial_search_results: false })
+})
+
+test('records that a topic has lost since they were published are counted', async () => {
+  const positions = { ...stored, 'position:g1:0': 20 }
+  const found = await readStatus(identity, 'commission-g1-parked', 'commission', admin, {
+    send: answering({ positions }),
+  })
+  expect(found[0]).toMatchObject({ searchable_to: 20, end: 12, lag: 0, lost: 8 })
 })
 
 test('records that were parked lately are counted by their code, and those with a time ahead of the clock apart', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   lostAmong,
+  missingAmong,
   recordableIds,
   shardCountsRequest,
   shardIdsIn,
@@ -49,5 +50,11 @@ describe('the ids of shards', () => {
     expect(lostAmong(undefined, recorded)).toBeUndefined()
     expect(lostAmong(recorded, undefined)).toBeUndefined()
     expect(lostAmong(recorded, { 'a/10': 'other' }, index => index !== 'a')).toBeUndefined()
+  })
+  test('tell the recorded shards that have none now', () => {
+    const recorded = { 'a/0': 'x', 'a/10': 'y', 'b/0': 'z' }
+    expect(missingAmong(recorded, { 'a/0': 'x' })).toEqual(['a/10', 'b/0'])
+    expect(missingAmong(recorded, { 'a/0': 'x' }, index => index === 'a')).toEqual(['a/10'])
+    expect(missingAmong(undefined, recorded)).toEqual([])
   })
 })

@@ -17,7 +17,10 @@ const good = {
   'unclean.leader.election.enable': 'false',
 }
 
-const examine = (configuration: Partial<typeof good> = {}, partitions: readonly Partition[] = [whole]) => {
+const examine = (
+  configuration: Partial<Record<keyof typeof good, string | undefined>> = {},
+  partitions: readonly Partition[] = [whole],
+) => {
   const entries = Object.entries({ ...good, ...configuration })
   const admin = {
     describeCluster: async () => ({ clusterId: 'c' }),
@@ -26,7 +29,13 @@ const examine = (configuration: Partial<typeof good> = {}, partitions: readonly 
     }),
     fetchTopicOffsets: async () => partitions.map((_, partition) => ({ partition, low: '0', high: '5' })),
     describeConfigs: async () => ({
-      resources: [{ configEntries: entries.map(([configName, configValue]) => ({ configName, configValue })) }],
+      resources: [
+        {
+          configEntries: entries
+            .filter(([, value]) => value !== undefined)
+            .map(([configName, configValue]) => ({ configName, configValue })),
+        },
+      ],
     }),
   } as unknown as Admin
   return checkTopic({ admin, topic: 't', partitions: 1, messageBytes: 9_437_184 })
@@ -47,6 +56,13 @@ test.for([
   [{}, [{ replicas: [1], isr: [1], topicId }], 'warning', 'replication factor 1: only one copy exists'],
   [{ 'min.insync.replicas': '1' }, [whole], 'warning', 'min.insync.replicas is 1: '],
   [{ 'unclean.leader.election.enable': 'true' }, [whole], 'failed', 'unclean.leader.election.enable is true: '],
+  [{ 'min.insync.replicas': undefined }, [whole], 'warning', 'the brokers do not tell min.insync.replicas'],
+  [
+    { 'unclean.leader.election.enable': undefined },
+    [whole],
+    'warning',
+    'the brokers do not tell unclean.leader.election.enable',
+  ],
   [{}, [{ replicas: [1, 2, 3], isr: [1, 2], topicId }], 'warning', '1 partitions have a replica that is not in sync'],
   [{}, [whole, whole], 'failed', 'expected 1 partition, got 2'],
   [{ 'max.message.bytes': '9437183' }, [whole], 'warning', 'max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES'],

@@ -9,11 +9,12 @@ const positionOf = (position: number, serve_from: number) => ({ position, last: 
 const indices = Object.fromEntries(['p-control', ...kinds.map(kind => indexOf('p', 'g1', kind))].map(id => [id, 'i']))
 const bodies: Readonly<Record<string, object>> = {
   live: { generation: 'g1', kept: ['g1'] },
-  'generation:g1': { topic: 't', cluster_id: 'c', partitions: 4, rules_version: 1, generation: 'g1', indices },
+  'generation:g1': { topic: 't', cluster_id: 'c', partitions: 5, rules_version: 1, generation: 'g1', indices },
   'position:g1:0': positionOf(20, 50),
   'position:g1:1': positionOf(50, 50),
   'position:g1:2': positionOf(30, 40),
   'position:g1:3': { ...positionOf(10, 0), removing: true },
+  'position:g1:4': positionOf(1_000, 0),
 }
 const found = (_id: string) => {
   const body = bodies[_id]
@@ -34,32 +35,33 @@ const send = sending(async ({ path, body }) => {
   if (operation === '_search') return { status: 200, body: { ...whole, aggregations: { codes: { buckets: [] } } } }
   return { status: 200, body: operation === '_doc' ? found(id) : whole }
 })
-const admin = {
+const adminOf = (end: number) => ({
   ...{ connect: async () => undefined, disconnect: async () => undefined },
   describeCluster: async () => ({ clusterId: 'c' }),
-  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}, {}, {}, {}] }] }),
+  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}, {}, {}, {}, {}] }] }),
   fetchTopicOffsets: async () =>
-    [50, 50, 30, 10].map((end, partition) => ({ partition, offset: `${end}`, high: `${end}`, low: '0' })),
-}
+    [...[50, 50, 30, 10], end].map((end, partition) => ({ partition, offset: `${end}`, high: `${end}`, low: '0' })),
+})
 
-const statusOf = async (json: boolean): Promise<string> => {
+/** @param end of the last partition */
+const statusOf = async (json: boolean, end = 1_000) => {
   const out: string[] = []
   const context = {
     ...{
       send,
       prefix: 'p',
       topics: { events: 't', 'api-keys': 'k' },
-      kafka: { admin: () => admin } as unknown as Kafka,
+      kafka: { admin: () => adminOf(end) } as unknown as Kafka,
     },
     ...{ sleep: async () => undefined, now: () => 1_000, elapsed: () => 0, say: () => undefined },
     out: (text: string | Buffer) => void out.push(String(text)),
   }
-  await status({ generation: undefined, org: undefined, json }, context)
-  return out.join('')
+  const code = await status({ generation: undefined, org: undefined, json }, context)
+  return { code, text: out.join('') }
 }
 
 test('a partition that is read again is shown with the offset from which the API serves it', async () => {
-  const lines = (await statusOf(false)).split('\n')
+  const lines = (await statusOf(false)).text.split('\n')
   expect(lines).toContain('partition 0: 20 of 50, 30 behind; included up to nothing; answers 503 until offset 50')
   expect(lines).toContain('partition 1: 50 of 50, 0 behind; included up to nothing')
   expect(lines).toContain(
@@ -68,10 +70,24 @@ test('a partition that is read again is shown with the offset from which the API
   expect(lines).toContain(
     'partition 3: 10 of 10, 0 behind; included up to nothing; answers 503 until adopt or rewind, which removes documents, has ended: run it again',
   )
-  expect(JSON.parse(await statusOf(true)).partitions).toMatchObject([
+  expect(JSON.parse((await statusOf(true)).text).partitions).toMatchObject([
     { position: 20, end: 50, serve_from: 50 },
     { position: 50, end: 50, serve_from: 50 },
     { position: 30, end: 30, serve_from: 40 },
     { position: 10, end: 10, serve_from: 0, removing: true },
+    { position: 1_000, end: 1_000, lost: 0 },
   ])
+})
+
+test('a topic that has lost records which were projected is named, with exit code 1', async () => {
+  expect(await statusOf(false)).toMatchObject({ code: 0 })
+  const { code, text } = await statusOf(false, 800)
+  expect([code, text.split('\n')]).toEqual([
+    1,
+    expect.arrayContaining([
+      'partition 4: 1000 of 800, 0 behind; included up to nothing; its topic ends 200 records before this position: docs/operating.md, records_deleted, says what to do',
+    ]),
+  ])
+  const json = await statusOf(true, 800)
+  expect([json.code, JSON.parse(json.text).partitions[4]]).toMatchObject([1, { lag: 0, lost: 200 }])
 })

@@ -13,6 +13,8 @@ export default defineCommand({
         new Option('--org <id>', 'only this organization: its partition and its records').argParser(parseId('org')),
       )
       .option('--json', 'as JSON'),
+  help: `
+Exit codes: 0 done; 1 the topic ends before a position, or it could not be done; 2 the command line is wrong.`,
   asked: ({ generation, org, json = false }: Flags) => ({ generation, org, json }),
   run: async (options, { kafkaContext }) =>
     (await import('../../generations/status.ts')).status(options, kafkaContext()),

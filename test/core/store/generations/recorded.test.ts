@@ -77,3 +77,28 @@ test('a projector that runs records the ids of shards once all have started', as
   expect(shardsOf(elasticsearch)).toHaveProperty([late], 'history of test-g1-payouts')
   expect(failures).toMatchObject([{ code: 'index_replaced' }])
 })
+
+test('a recorded shard that two looks in a row do not find is a reason not to be ready, until it is back', async () => {
+  const elasticsearch = new Elasticsearch()
+  await start(steps(elasticsearch))
+  const { body: identity } = elasticsearch.control('generation:g1') as GenerationDocument
+  const stopping = new AbortController()
+  const health = createHealth({ warn: () => undefined, info: () => undefined }, () => 0)
+  const told: Record<string, string>[] = []
+  const away = [true, false, true, true, true, false]
+  const sleep = async (): Promise<void> => {
+    told.push(health.reasons())
+    elasticsearch.starting.clear()
+    const isAway = away[told.length - 1]
+    if (isAway === undefined) stopping.abort()
+    else if (isAway) elasticsearch.starting.add(late)
+  }
+  const fail = (error: unknown): void => expect.fail(String(error))
+  const context = {
+    ...{ elasticsearch: { send: elasticsearch.request }, health, fail },
+    retryOptions: { sleep, random: () => 0 },
+  }
+  await watchIndices({ identity, prefix: 'test' }, context, stopping.signal)
+  const named = { 'g1 elasticsearch shards': `Elasticsearch has no primary of ${late}` }
+  expect(told).toEqual([{}, {}, {}, {}, named, named, {}])
+})
