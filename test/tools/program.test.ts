@@ -95,7 +95,7 @@ test('the commands for generations take their options, and no others', async () 
   ])
   expect((await said('projection', 'rebuild')).called).toEqual([
     'projection rebuild',
-    { maxRate: Infinity, json: false },
+    { maxRate: Infinity, unlessSpare: false, json: false },
   ])
   expect((await said('projection', 'rebuild', '--max-rate', '200')).called).toMatchObject([
     'projection rebuild',
