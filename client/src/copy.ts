@@ -15,6 +15,8 @@ import { CopyDiffersError, readServed, type ServedChange, ServedChanges } from '
 export type CopyState = {
   /** The last change that the copy includes; null while the organization has none. */
   readonly lastChangeId: string | null
+  /** The last change that `update` or `follow` handed over, if the copy includes later ones. */
+  readonly handedOver?: string | null
   readonly reps: readonly Rep[]
   readonly periods: readonly Period[]
   readonly payouts: readonly Payout[]
@@ -50,10 +52,12 @@ export type Copy = {
   readonly payrollRecords: ReadonlyMap<string, PayrollRecord>
   /**
    * Reads the changes since and applies each. `onChange` is called, and awaited, after a change is applied. Returns
-   * their number. A copy has one `update` or `follow` at a time. If two run, one of them throws.
+   * their number. If `onChange` throws, the next `update` or `follow` begins with the same change, also of a copy that
+   * continues the state. So it does with changes that `prove` has applied. An `update` without `onChange` leaves them
+   * out. A copy has one `update` or `follow` at a time. If two run, one of them throws.
    */
   readonly update: (onChange?: (change: Change) => void | Promise<void>) => Promise<number>
-  /** Applies every change as it comes, for ever, and yields it. */
+  /** Applies every change as it comes, for ever, and yields it once, also if the body of the loop throws. */
   readonly follow: () => AsyncIterable<Change>
   /** Amounts owed, paid and open, by period and currency, as the copy adds them up. */
   readonly totals: () => Total[]
@@ -99,7 +103,7 @@ export const readCopy = async (client: Client, before?: CopyState): Promise<Copy
 
 /** Continues a copy from its stored state. */
 export const continueCopy = (client: Client, state: CopyState): Copy => {
-  let { lastChangeId } = state
+  let { lastChangeId, handedOver = lastChangeId } = state
   const reps = byId(state.reps)
   const periods = byId(state.periods)
   const payouts = byId(state.payouts)
@@ -122,11 +126,12 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     }
     lastChangeId = change.id
   }
-  /** Applies changes that follow the last one, and yields them. */
-  const applying = async function* (read: Client['changes'] | Client['follow']) {
+  /** Yields the changes that are applied after `from`. Then applies those that follow the last one, and yields them. */
+  const applying = async function* (read: Client['changes'] | Client['follow'], from = lastChangeId) {
     let before = lastChangeId
     running++
     try {
+      if (from !== before) yield* between(client, from, before)
       for await (const change of read({ startingAfter: before })) {
         // A change that is applied after later ones would make replaced records current again.
         if (lastChangeId !== before) throw new Error(APPLIED_MEANWHILE)
@@ -229,16 +234,31 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     totals,
     update: async onChange => {
       let count = 0
-      for await (const change of applying(client.changes)) {
+      for await (const change of applying(client.changes, onChange && handedOver)) {
+        const before = handedOver
+        // Before the call: it may store the state.
+        handedOver = change.id
+        try {
+          await onChange?.(change)
+        } catch (error) {
+          handedOver = before
+          throw error
+        }
         count++
-        await onChange?.(change)
       }
+      if (!onChange) handedOver = lastChangeId
       return count
     },
-    follow: () => applying(client.follow),
+    follow: async function* () {
+      for await (const change of applying(client.follow, handedOver)) {
+        handedOver = change.id
+        yield change
+      }
+    },
     prove,
     state: () => ({
       lastChangeId,
+      ...(handedOver !== lastChangeId && { handedOver }),
       reps: [...reps.values()],
       periods: [...periods.values()],
       payouts: [...payouts.values()],
@@ -256,6 +276,14 @@ const APPLIED_MEANWHILE = 'another update or follow has applied changes to this 
 const nextTurn = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 0))
 
 const EMPTY: CopyState = { lastChangeId: null, reps: [], periods: [], payouts: [], payrollRecords: [] }
+
+/** Yields the changes after one, up to another one. */
+const between = async function* (client: Client, after: string | null, to: string | null) {
+  for await (const change of client.changes({ startingAfter: after })) {
+    yield change
+    if (change.id === to) return
+  }
+}
 
 const all = async <Item>(list: AsyncIterable<Item>): Promise<Item[]> => {
   const items: Item[] = []

@@ -52,7 +52,7 @@ type AskedPartition = { readonly stream: Stream; readonly topic: string; readonl
 
 /** There is no receipt: the topic that was asked for is not `live`, the topic of the live generation. */
 export type OtherTopic = { readonly state: 'other_topic'; readonly live: string }
-/** Why there is no receipt. `not_served`: the API refuses readers, too, because documents may be missing. */
+/** Why there is no receipt. `not_served`: documents may be missing, so the API refuses readers, too. */
 export type NoReceipt = OtherTopic | { readonly state: 'not_served' }
 export const NOT_SERVED: NoReceipt = { state: 'not_served' }
 
@@ -60,10 +60,16 @@ export const NOT_SERVED: NoReceipt = { state: 'not_served' }
 export const generationOfStream = (stream: Stream, live: string): string =>
   stream === 'events' ? live : API_KEYS_GENERATION
 
+/**
+ * How far a partition is decided. Until it `isServed`, the API refuses readers. So nothing of it is published; what is
+ * parked before the position is known.
+ */
+type LivePosition = { readonly position: number; readonly isServed: boolean }
+
 type LivePositions = {
   readonly live: GenerationDocument['body']
   /** Returns the published position of one of the partitions. @throws StopError `index_missing` if it does not exist */
-  readonly positionOf: (one: AskedPartition) => number | NoReceipt
+  readonly positionOf: (one: AskedPartition) => LivePosition | NoReceipt
   /** Returns the generation that has the records of a stream that was asked for. @throws as `positionOf` */
   readonly identityOf: (stream: Stream) => GenerationDocument['body']
 }
@@ -102,14 +108,15 @@ export const getLivePositions = async (
     }
     const live = identityOf('events')
     const { topic } = live
-    const positionOf = (one: AskedPartition): number | NoReceipt => {
+    const positionOf = (one: AskedPartition): LivePosition | NoReceipt => {
       // While a topic grows, and afterwards, this process may project a generation that is not live: the offsets and
       // partitions of its topic are others.
       if (one.stream === 'events' && one.topic !== topic) return { state: 'other_topic', live: topic }
       const position = found.get(idOf(one))
       if (position?.kind !== 'position') throw missing(prefix, idOf(one))
-      const mayLack = identityOf(one.stream).lost !== undefined || !isServed(position.body)
-      return mayLack ? NOT_SERVED : position.body.position
+      const { body } = position
+      const mayLack = identityOf(one.stream).lost !== undefined || body.removing
+      return mayLack ? NOT_SERVED : { position: body.position, isServed: isServed(body) }
     }
     return { live, positionOf, identityOf }
   }

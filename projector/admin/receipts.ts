@@ -2,7 +2,7 @@
  * Receipts: report the outcome of a record to its publisher. Any projector answers for any partition; nothing is
  * stored, because a document or a message for each event would cost every event something. In: a record's location in
  * Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not yet. Or no
- * receipt: the live generation is of another topic, or the API refuses its readers, too.
+ * receipt: the live generation is of another topic, or may lack documents.
  * Promises: a parked record is never reported as published. If its index was replaced, or has lost it, this is noticed
  * within INTACT_REMEMBERED_MS. All waiting requests share one read of Elasticsearch, with a pause after each. A request
  * is answered when its time is over, and at once when the projector stops.
@@ -143,27 +143,28 @@ export const createReceiptReader =
   (send: Send, prefix: string, isIntact: IsIntact): ReadReceipts =>
   async (locations, signal) => {
     const { live, positionOf, identityOf } = await getLivePositions(send, prefix, locations, signal)
-    const isPublished = (location: RecordLocation): boolean => {
-      const position = positionOf(location)
-      return typeof position === 'number' && position > location.offset
+    const isDecided = (location: RecordLocation): boolean => {
+      const at = positionOf(location)
+      return !('state' in at) && at.position > location.offset
     }
 
     const idOf = ({ topic, partition, offset }: RecordLocation): string => parkedId(topic, partition, offset)
-    const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
+    const decided = new Map(locations.filter(isDecided).map(location => [idOf(location), location.stream]))
     const addressOf = (stream: Stream, id: string): Address =>
       parkedAddress(prefix, generationOfStream(stream, live.generation), id)
     // Only the code: the parked bytes may be many. From the primaries: an old copy may lack a parked record.
-    const docs = [...published].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
+    const docs = [...decided].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
     const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)
     const parked = new Map(found.map(document => [document._id, document]))
     const intact = new Set<Stream>()
-    for (const stream of new Set(published.values())) if (await isIntact(identityOf(stream), signal)) intact.add(stream)
+    for (const stream of new Set(decided.values())) if (await isIntact(identityOf(stream), signal)) intact.add(stream)
     return locations.map(location => {
-      const position = positionOf(location)
-      if (typeof position !== 'number') return position
+      const at = positionOf(location)
+      if ('state' in at) return at
       const document = parked.get(idOf(location))
       if (document === undefined) return { state: 'not_yet' }
       if (!intact.has(location.stream)) return NOT_SERVED
-      return document.found ? { state: 'parked', code: document._source.code } : { state: 'published' }
+      if (document.found) return { state: 'parked', code: document._source.code }
+      return { state: at.isServed ? 'published' : 'not_yet' }
     })
   }

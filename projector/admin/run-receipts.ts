@@ -73,7 +73,8 @@ export const createRunReceipts = (
     count++
     try {
       const { stream, topic, partition, to: offset } = run
-      // Records are published in order: once the last one is, nothing of the run is open.
+      // Records are published in order: once the last one is, nothing of the run is open. While readers are refused,
+      // a parked one may be told before others are published.
       const last = await ask({ stream, topic, partition, offset }, milliseconds, gone)
       const hasReceipt = last.state === 'published' || last.state === 'parked' || last.state === 'not_yet'
       if (!hasReceipt) return last
@@ -98,10 +99,11 @@ export const createRunReader =
   (send: Send, prefix: string, isIntact: IsIntact): ReadRun =>
   async (run, signal) => {
     const { live, positionOf, identityOf } = await getLivePositions(send, prefix, [run], signal)
-    const position = positionOf(run)
-    if (typeof position !== 'number') return position
-    // The offset after the last published one of the run.
-    const end = Math.min(Math.max(position, run.from), run.to + 1)
+    const at = positionOf(run)
+    if ('state' in at) return at
+    // The offset after the last decided one of the run.
+    const end = Math.min(Math.max(at.position, run.from), run.to + 1)
+    const publishedEnd = at.isServed ? end : run.from
 
     const parkedIndex = parkedIndexOf(prefix, generationOfStream(run.stream, live.generation))
     // HAZARD: a parked record that is not searchable would count as published.
@@ -109,19 +111,21 @@ export const createRunReader =
     const parked = await searchAll<ParkedAnswer>(send, parkedIndex, parkedQuery(run, end), signal)
     const { index } = layoutOf(prefix, live).searchOf(listKinds, undefined)
     const changed =
-      run.stream === 'events' ? await searchAll<ChangedAnswer>(send, index, changedQuery(run, end), signal) : undefined
+      run.stream === 'events'
+        ? await searchAll<ChangedAnswer>(send, index, changedQuery(run, publishedEnd), signal)
+        : undefined
 
     if (end > run.from && !(await isIntact(identityOf(run.stream), signal))) return NOT_SERVED
 
     const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))
-    const published = end - run.from - parked.hits.total.value
+    const published = at.isServed ? end - run.from - parked.hits.total.value : 0
     const applied = changed === undefined ? null : countChanged(changed, run)
     return {
       published,
       applied,
       without_effect: applied === null ? null : published - applied,
       parked: parked.hits.total.value,
-      not_yet: run.to + 1 - end,
+      not_yet: run.to + 1 - run.from - published - parked.hits.total.value,
       parked_records,
       has_more: parked.hits.total.value > parked_records.length,
     }

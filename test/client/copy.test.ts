@@ -159,6 +159,71 @@ test('update() waits for what is done with a change, and ends with its error', a
   expect(copy.lastChangeId()).toBe('payout_1')
 })
 
+/** A client of an API that answers the changes after `starting_after`. */
+const clientAfter = () =>
+  createClient({
+    baseUrl: 'http://127.0.0.1',
+    key: 'key_text',
+    fetch: async ({ url }) => {
+      const after = new URL(url).searchParams.get('starting_after')
+      const data = changes.slice(changes.findIndex(({ id }) => id === after) + 1)
+      return Response.json({ data, has_more: false, next_cursor: '' })
+    },
+  })
+const idsOf = (all: readonly { readonly id: string }[], from: string) =>
+  all.map(({ id }) => id).slice(all.findIndex(({ id }) => id === from))
+/** A copy whose `update` has failed to hand over this change. */
+const failedAt = async (failing: string) => {
+  const copy = continueCopy(clientAfter(), empty)
+  const updating = copy.update(({ id }) => {
+    if (id === failing) throw new Error('the disk is full')
+  })
+  await expect(updating).rejects.toThrow('the disk is full')
+  return copy
+}
+
+test.each(['rep_1.1', 'payout_1', 'payout_2'])(
+  'a change whose onChange failed is the first of the next update, also after a further failure: %s',
+  async failing => {
+    const copy = await failedAt(failing)
+    await expect(copy.update(() => Promise.reject(new Error('still full')))).rejects.toThrow('still full')
+    const seen: string[] = []
+    expect(await copy.update(({ id }) => void seen.push(id))).toBe(seen.length)
+    expect(seen).toEqual(idsOf(changes, failing))
+    expect([copy.lastChangeId(), ...copy.payouts.keys()]).toEqual(['payout_2', 'payout_2'])
+    expect(await copy.update(({ id }) => void seen.push(id))).toBe(0)
+  },
+)
+
+test('a copy that continues a state begins with the change whose onChange failed', async () => {
+  const failed = await failedAt('rep_1.1')
+  const copy = continueCopy(clientAfter(), JSON.parse(JSON.stringify(failed.state())))
+  const seen: string[] = []
+  await copy.update(({ id }) => void seen.push(id))
+  expect(seen).toEqual(idsOf(changes, 'rep_1.1'))
+})
+
+test('a state that onChange stores, and one after the update, includes the change as handed over', async () => {
+  const copy = continueCopy(clientAfter(), empty)
+  const states: object[] = []
+  await copy.update(() => void states.push(copy.state()))
+  for (const state of [...states, copy.state()]) expect(state).not.toHaveProperty('handedOver')
+})
+
+test('a follow begins with the change whose onChange failed', async () => {
+  const copy = await failedAt('payroll_2')
+  const seen: string[] = []
+  for await (const { id } of copy.follow()) if (seen.push(id) === 2) break
+  expect(seen).toEqual(['payroll_2', 'payout_2'])
+})
+
+test('an update without onChange leaves out what was not handed over', async () => {
+  const copy = await failedAt('payout_1')
+  expect(await copy.update()).toBe(3)
+  expect(await copy.update(() => Promise.reject(new Error('handed over')))).toBe(0)
+  expect(copy.state()).not.toHaveProperty('handedOver')
+})
+
 test('an organization without a change is an empty copy', async () => {
   const { client, asked } = clientOf([], [])
   const copy = continueCopy(client, empty)

@@ -169,6 +169,15 @@ test('a stored copy continues its proof without reading all changes again, also 
   expect(stored(copy).proved?.sequence).toBe(7)
 })
 
+test('a change that a proof has applied is handed over by the next update', async () => {
+  const { copy } = copyOf([noteOf(7)], 2)
+  await copy.prove(publicKey)
+  const seen: number[] = []
+  const continued = copyOf([], 0, stored(copy)).copy
+  expect(await continued.update(({ sequence }) => void seen.push(sequence))).toBe(5)
+  expect(seen).toEqual([3, 4, 5, 6, 7])
+})
+
 test('an empty organization is proved', async () => {
   const { copy } = copyOf([noteOf(0)], 0)
   expect((await copy.prove(publicKey)).checkpoint).toMatchObject({ sequence: 0, changeId: null, totals: [] })

@@ -144,10 +144,16 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'if (end > run.from && !(await isIntact(identityOf(run.stream), signal)) && run.from < 0) return',
   },
   {
-    name: 'a receipt rests on a position whose documents are removed or read again',
+    name: 'a receipt rests on a position whose documents are removed',
     inside: 'getLivePositions',
-    find: ' || !isServed(position.body)',
+    find: ' || body.removing',
     replace: '',
+  },
+  {
+    name: 'a receipt reports as published what readers do not see until it is read again',
+    inside: 'getLivePositions',
+    find: 'isServed: isServed(body)',
+    replace: 'isServed: isServed(body) || true',
   },
   {
     name: 'the positions from which a generation decides alone are overwritten by each swap',

@@ -199,17 +199,34 @@ test('an index that is replaced just before its documents are read has no receip
   expect(await look(at(8))).toEqual([NOT_SERVED])
 })
 
-test.each([
-  ['while a command removes documents of a partition', { removing: true, serve_from: 0 }],
-  ['until a partition is read again after a restore', { serve_from: 11 }],
-])('%s only the other ones have receipts', async (_, more) => {
+test.each([0, 11])(
+  'while a command removes documents of a partition only the other ones have receipts (served from %i)',
+  async serve_from => {
+    const documents = parkedLive()
+    delete documents[PARKED_ID]
+    documents['c-control/position:g1:0'] = position(10, { removing: true, serve_from })
+    const { look } = setUp(documents)
+    expect(await look(at(8), at(12), at(8, 1), key)).toEqual([NOT_SERVED, NOT_SERVED, PUBLISHED, PUBLISHED])
+    documents['c-control/position:g1:0'] = position(11)
+    expect(await look(at(8), at(12))).toEqual([PUBLISHED, NOT_YET])
+  },
+)
+
+test('until a partition is read again to its offset, records parked before its position are parked, all others not yet', async () => {
   const documents = parkedLive()
-  delete documents[PARKED_ID]
-  documents['c-control/position:g1:0'] = position(10, more)
-  const { look } = setUp(documents)
-  expect(await look(at(8), at(12), at(8, 1), key)).toEqual([NOT_SERVED, NOT_SERVED, PUBLISHED, PUBLISHED])
+  // Of the reading before: the new one may decide otherwise.
+  documents['c-g1-parked/commission.events:0:10'] = { code: 'id_reused' }
+  documents['c-control/position:g1:0'] = position(10, { serve_from: 11 })
+  const { look, indices, clock } = setUp(documents)
+  const parked = { state: 'parked', code: 'rep_unknown' }
+  const all = [at(7), at(8), at(10), at(12), at(8, 1), key]
+  expect(await look(...all)).toEqual([NOT_YET, parked, NOT_YET, NOT_YET, PUBLISHED, PUBLISHED])
   documents['c-control/position:g1:0'] = position(11, { serve_from: 11 })
-  expect(await look(at(8), at(12))).toEqual([PUBLISHED, NOT_YET])
+  expect((await look(...all)).slice(0, 4)).toEqual([PUBLISHED, parked, { state: 'parked', code: 'id_reused' }, NOT_YET])
+  documents['c-control/position:g1:0'] = position(10, { serve_from: 11 })
+  indices.replaced.add('c-g1-parked')
+  clock.now = INTACT_REMEMBERED_MS
+  expect(await look(at(7), at(8), at(12))).toEqual([NOT_SERVED, NOT_SERVED, NOT_YET])
 })
 
 test('while nothing is published yet a look-up asks for no ids of indices', async () => {

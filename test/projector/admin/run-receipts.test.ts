@@ -218,13 +218,26 @@ test('a run of a replaced index is not known, also if the index is replaced just
   expect((await read(events, { isReplaced: true })).receipt).toEqual({ state: 'not_served' })
 })
 
-test.each([
-  ['while a command removes documents', { removing: true }],
-  ['until the partition is read again after a restore', { serve_from: 101 }],
-])('a run is not known %s', async (_, more) => {
-  const { requests, receipt } = await read(events, { more })
+test('a run is not known while a command removes documents', async () => {
+  const { requests, receipt } = await read(events, { more: { removing: true } })
   expect([receipt, requests.map(({ path }) => path)]).toEqual([{ state: 'not_served' }, ['/_mget', '/_mget']])
 })
+
+test.each([100, 18, 10])(
+  'until the partition is read again to its offset, only parked records of a run are known (position %i)',
+  async position => {
+    const parked = position > 10 ? [{ offset: 12, code: 'rep_unknown' }] : []
+    const { requests, receipt } = await read(events, { position, more: { serve_from: 101 }, parked })
+    expect(receipt).toEqual({
+      ...RECEIPT,
+      ...{ published: 0, applied: 0, without_effect: 0 },
+      ...{ parked: parked.length, not_yet: 10 - parked.length, parked_records: parked },
+    })
+    const [parkedSearch, changedSearch] = requests.slice(3).map(({ body }) => JSON.stringify(body))
+    expect(parkedSearch).toContain(`{"gte":10,"lt":${Math.min(position, 20)}}`)
+    expect(changedSearch).toContain('{"gte":10,"lt":10}')
+  },
+)
 
 test('of a run that is not published the ids of indices do not matter', async () => {
   const { receipt, asked } = await read(events, { position: 10, isReplaced: true })
