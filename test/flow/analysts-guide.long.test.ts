@@ -133,10 +133,10 @@ test('the job of the guide replays an archive without Kafka, and its page names 
   file.onTestFinished(async () => rmSync(folder, { recursive: true }))
   const job = blocks.find(block => block.includes('--from-archive')) ?? 'exit 9'
   expect(job).toContain('unset KAFKA_BROKERS')
-  const { code, out, said } = await run(job, { OUT: folder })
+  const { code, out, said } = await run(job, { OUT: folder, CI_JOB_ID: '7' })
   expect({ code, said: code === 0 ? '' : said }).toEqual({ code: 0, said: '' })
   const page = readFileSync(join(folder, 'paid.html'), 'utf8')
-  expect(page).toContain('<h1>Differences: sandbox:main and sandbox:branch</h1>')
+  expect(page).toContain('<h1>Differences: sandbox:main7 and sandbox:branch7</h1>')
   expect(page).toContain(organization.id)
   expect(out).toContain(String(replaced?.period_id))
 })
