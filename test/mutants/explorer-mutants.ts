@@ -143,8 +143,8 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'the explorer takes lines of two periods with one id for the same line',
     inside: 'compareLines',
-    find: '(isOneChain ? take(({ id }) => id) : [])',
-    replace: 'take(({ id }) => id)',
+    find: '(isOneChain ? take(idOf) : [])',
+    replace: 'take(idOf)',
   },
   {
     name: 'the list of changes begins anew when the key loses totals between two pages',
