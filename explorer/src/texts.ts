@@ -61,6 +61,7 @@ export const texts = {
     notLive: 'This key may not follow changes, so the page shows new ones only after a reload.',
     tooFar:
       'There are more changes than this key can look through for the last one, so the page shows new ones only after a reload. With the permission totals:read it would find it at once.',
+    unanswered: 'The service does not answer. The page asks again.',
     busy: (status: number, seconds: string | undefined) =>
       status === 429
         ? `Too many requests (429). The page asks again${inSeconds(seconds)}: wait.`
