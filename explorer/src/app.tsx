@@ -97,10 +97,10 @@ const KeyForm = ({ isUnknown, onKey }: KeyFormProps) => {
 const Open = ({ session, observed, address }: Opened & { readonly address: ViewAddress }) => {
   const { asOf, view, id } = address
   const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
-  const { live, latest, version, round } = useLive(session, asOf === undefined)
+  const { live, latest, version, readAgain, round } = useLive(session, asOf === undefined)
   const reader = useMemo(
-    (): ViewReader => ({ client, now: session.client, address, version, round, latest, live }),
-    [client, session, address, version, round, latest, live],
+    (): ViewReader => ({ client, now: session.client, address, version, readAgain, round, latest, live }),
+    [client, session, address, version, readAgain, round, latest, live],
   )
   // Each answer says something new about the service. Only `State` shows it: the view is not drawn again for it.
   const main = useMemo(
@@ -208,7 +208,7 @@ const State = ({ observed: { upTo, busy, moments } }: { readonly observed: Obser
       {upTo !== undefined && asOf === undefined && (
         <p class="quiet">
           {words.upTo} <ShortInstant instant={upTo} />
-          {live.state === 'on' && <span class="live"> {words.live}</span>}
+          {live.state === 'on' && busy === undefined && <span class="live"> {words.live}</span>}
         </p>
       )}
       {live.state === 'again' && <p class="notice">{words.again}</p>}
@@ -216,7 +216,7 @@ const State = ({ observed: { upTo, busy, moments } }: { readonly observed: Obser
       {live.state === 'too far' && <p class="quiet">{words.tooFar}</p>}
       {busy !== undefined && (
         <p class="notice" role="status">
-          {words.busy(busy.status, busy.seconds)}
+          {busy.status === undefined ? words.unanswered : words.busy(busy.status, busy.seconds)}
         </p>
       )}
     </aside>

@@ -61,6 +61,7 @@ export const texts = {
     notLive: 'This key may not follow changes, so the page shows new ones only after a reload.',
     tooFar:
       'There are more changes than this key can look through for the last one, so the page shows new ones only after a reload. With the permission totals:read it would find it at once.',
+    unanswered: 'The service does not answer. The page asks again.',
     busy: (status: number, seconds: string | undefined) =>
       status === 429
         ? `Too many requests (429). The page asks again${inSeconds(seconds)}: wait.`
@@ -117,10 +118,10 @@ export const texts = {
 
   overview: {
     picture: (currency: string) => `Owed and paid by period in ${currency}`,
-    pictureOf: (shown: number, of: number) =>
-      shown === of ? `All of ${count(of, 'period')}` : `The latest ${shown} of ${of} periods`,
+    pictureOf: (shown: number, of: number, isOrdered: boolean) =>
+      shown === of ? `All of ${count(of, 'period')}` : `${isOrdered ? 'The latest ' : ''}${shown} of ${of} periods`,
     allPeriods: (count: number) => `Show all ${count} periods`,
-    fewPeriods: (count: number) => `Show the latest ${count} periods`,
+    fewPeriods: (count: number, isOrdered: boolean) => `Show ${isOrdered ? 'the latest ' : ''}${count} periods`,
     nothing: 'Nothing is owed and nothing was paid.',
     counts: (owed: number, paid: number) => `${count(owed, 'payout')}, ${count(paid, 'payroll record')}`,
     explained: 'Open is owed less paid. A minus sign means that more was paid than is owed.',
@@ -157,6 +158,7 @@ export const texts = {
     compare: 'Compare',
     shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more.' : ': all.'}`,
     openOnly: 'Only payouts with something open or overpaid',
+    openOnlyOff: 'Payouts with nothing open are shown, too: the page does not know what was paid.',
     openShown: (open: number, of: number, hasMore: boolean) =>
       `${open} of the ${hasMore ? `first ${of} payouts. There are more to look through.` : `${of} payouts: all were looked through.`}`,
     noneOpen: 'Of none of these payouts anything is open.',
@@ -240,6 +242,7 @@ export const texts = {
     which: (from: string, to: string) => `Each difference is ${to} less ${from}.`,
     explain: (period: string) => `Explain ${period}`,
     choose: 'Choose a payout',
+    beforeUnknown: 'The periods of this rep are not all known, so the period before is not known. Choose a payout.',
     noneBefore: 'This rep has no payout for an earlier period of the same kind. Choose one to compare with.',
   },
 

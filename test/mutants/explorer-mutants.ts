@@ -72,7 +72,7 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'the explorer asks for ever for the changes after one that is gone',
     inside: 'createFeed',
-    find: 'if (status === 400) keep(undefined)',
+    find: "if (isRefused(why, 'invalid_cursor')) keep(undefined)",
     replace: '',
   },
   {
@@ -143,8 +143,8 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'the explorer takes lines of two periods with one id for the same line',
     inside: 'compareLines',
-    find: '(isOneChain ? take(({ id }) => id) : [])',
-    replace: 'take(({ id }) => id)',
+    find: '(isOneChain ? take(idOf) : [])',
+    replace: 'take(idOf)',
   },
   {
     name: 'the list of changes begins anew when the key loses totals between two pages',
@@ -167,8 +167,8 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'a key without payroll records sees that nothing was paid',
     inside: 'readPaid',
-    find: "    return { state: why instanceof RefusedError && why.status === 403 ? 'refused' : 'failed', why }\n",
-    replace: "    if (!(why instanceof RefusedError)) return { state: 'failed', why }\n",
+    find: "    return { state: lacksPermission(why) ? 'refused' : 'failed', why }\n",
+    replace: "    if (!lacksPermission(why)) return { state: 'failed', why }\n",
   },
   {
     name: 'the summary of a payout says that nothing was paid to a key that may not read it',

@@ -1,7 +1,8 @@
 /** Changes: when each was published, and what it was. Each is also a moment of the whole page. */
 import { useRef } from 'preact/hooks'
-import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
+import type { Change, Client } from '../../../client/src/index.ts'
 import { subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { lacksPermission } from '../refusals.ts'
 import { fragmentOf } from '../state/address.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -18,7 +19,7 @@ export const ChangeTable = ({
 }) => {
   const { address } = useReader()
   const { words } = texts
-  const { replaced, error } = useReplaced(changes)
+  const { replaced, error, again } = useReplaced(changes)
   const differences = differencesOf(changes, replaced)
   const difference = {
     head: texts.history.difference,
@@ -60,7 +61,14 @@ export const ChangeTable = ({
   if (error === undefined) return table
   return (
     <>
-      <p class="quiet">{texts.changes.noDifferences(wordsFor(error, 'payouts'))}</p>
+      <p class="quiet">
+        {texts.changes.noDifferences(wordsFor(error, 'payouts'))}{' '}
+        {!lacksPermission(error) && (
+          <button type="button" onClick={again}>
+            {texts.tryAgain}
+          </button>
+        )}
+      </p>
       {table}
     </>
   )
@@ -68,8 +76,11 @@ export const ChangeTable = ({
 
 type Replaced = ReadonlyMap<string, { readonly net_amount: string; readonly currency: string }>
 
+/** `error`: a difference that is not known would look like that of a first payout. */
+type ReadReplaced = { readonly replaced: Replaced; readonly error: unknown; readonly again: () => void }
+
 /** The payouts that were replaced by these changes. A payout never changes, so each is read once. */
-const useReplaced = (changes: readonly Change[]): { readonly replaced: Replaced; readonly error: unknown } => {
+const useReplaced = (changes: readonly Change[]): ReadReplaced => {
   const known = useRef(new Map<string, { readonly net_amount: string; readonly currency: string }>())
   for (const { kind, record } of changes) if (kind === 'payouts') known.current.set(record.id, record)
   const missing = changes.flatMap(({ kind, supersedes_id }) =>
@@ -78,11 +89,11 @@ const useReplaced = (changes: readonly Change[]): { readonly replaced: Replaced;
   const read = async (client: Client): Promise<void> => {
     for await (const payout of client.payouts({ ids: missing })) known.current.set(payout.id, payout)
   }
-  const { error } = useReading(JSON.stringify(['replaced', missing]), read)
+  const { error, again } = useReading(JSON.stringify(['replaced', missing]), read)
   // A key that may not read payouts will not do so for the next change either.
   const forbidden = useRef<unknown>(undefined)
-  if (error instanceof RefusedError && error.status === 403) forbidden.current = error
-  return { replaced: known.current, error: forbidden.current }
+  if (lacksPermission(error)) forbidden.current = error
+  return { replaced: known.current, error: forbidden.current ?? error, again }
 }
 
 /** Of each change, as texts that stand below one another; null without a payout before, and between two currencies. */

@@ -1,7 +1,8 @@
 /** Names of reps and periods in place of their ids, links between views, ids and instants. */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useMemo } from 'preact/hooks'
-import { type Client, type Period, RefusedError, type Rep } from '../../../client/src/index.ts'
+import type { Client, Period, Rep } from '../../../client/src/index.ts'
+import { isDecided, lacksPermission } from '../refusals.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
 import { useUnchanged } from '../state/drawing.ts'
 import { instantText, latestFirst } from '../state/instants.ts'
@@ -41,7 +42,7 @@ const readNames = async (client: Client): Promise<ReadNames> => {
     try {
       for await (const item of list) if (items.push(item) >= NAMES_MAX) break
     } catch (error) {
-      if (!(error instanceof RefusedError && error.status === 403)) throw error
+      if (!lacksPermission(error)) throw error
       refused.add(what)
     }
     return items
@@ -75,8 +76,7 @@ export const NamesProvider = ({ children }: { readonly children: ComponentChildr
 }
 
 /** Views say themselves why the key or the moment is refused. */
-const isOwn = (error: unknown): boolean =>
-  error !== undefined && !(error instanceof RefusedError && error.status < 500 && error.status !== 429)
+const isOwn = (error: unknown): boolean => error !== undefined && !isDecided(error)
 
 /** The text of a name for a title: without marks. */
 export const nameOfRep = ({ reps, marks }: Names, id: string): string => {

@@ -1,5 +1,6 @@
 /** Says in words why something cannot be shown, and what to do. */
 import { RefusedError } from '../../../client/src/index.ts'
+import { isOfMoment, isRefused, messageOfService } from '../refusals.ts'
 import type { ViewReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -7,12 +8,12 @@ import { texts } from '../texts.ts'
 export const wordsFor = (error: unknown, what: string): string => {
   const words = texts.refused
   if (!(error instanceof RefusedError)) return isOfConnection(error) ? words.connection : words.defect
-  const message = messageOf(error)
+  const message = messageOfService(error)
   const byCode: Readonly<Record<string, string>> = {
     unauthorized: words.unauthorized,
     forbidden: words.forbidden(what, /\b[a-z]+:read\b/.exec(message)?.[0]),
     not_found: words.notFound,
-    invalid_request: message.startsWith('`as_of`') ? words.moment : words.invalid,
+    invalid_request: isOfMoment(error.code, message) ? words.moment : words.invalid,
     invalid_cursor: words.invalid,
     rate_limited: words.rateLimited,
     unavailable: words.unavailable,
@@ -23,17 +24,15 @@ export const wordsFor = (error: unknown, what: string): string => {
 /** The message of the service, which is for programmers, where it says more than `wordsFor`. */
 const detailOf = (error: unknown): string | undefined =>
   error instanceof RefusedError && error.code.startsWith('invalid_')
-    ? texts.refused.inItsWords(messageOf(error))
+    ? texts.refused.inItsWords(messageOfService(error))
     : undefined
-
-const messageOf = (error: RefusedError): string => error.message.replace(/^\d+ \w+: /, '')
 
 /** `fetch` rejects with a TypeError; the time limit of the client and a closed page with the others. */
 const isOfConnection = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof DOMException && ['TimeoutError', 'AbortError'].includes(error.name))
 
 /** Whether the same request can have another answer: a record may come later. The permissions of a key never change. */
-const mayHelp = (error: unknown): boolean => !(error instanceof RefusedError && [400, 403].includes(error.status))
+const mayHelp = (error: unknown): boolean => !isRefused(error, 'forbidden', 'invalid_request', 'invalid_cursor')
 
 type Props = { readonly reading: ViewReading<unknown>; readonly what: string }
 

@@ -1,7 +1,8 @@
 /**
  * In: the lines of two payouts. Out: the lines that differ: in the order of the later payout, then those that it lacks.
- * A line is the same if all but its id is the same: a recalculation may give each line a new id. Of the others, a line
- * is changed if the other payout has one with its deal, category and text, or, of the same rep and period, with its id.
+ * A line is the same if all but its id is the same: a recalculation may number all lines anew, so an id alone says
+ * nothing. Of the others, a line is changed if the other payout has one with its deal, category and text, or, of the
+ * same rep and period, with its id, deal and category.
  */
 import type { Payout } from '../../../client/src/index.ts'
 import { subtractAmount } from '../amounts.ts'
@@ -18,9 +19,10 @@ export type LineDifference = {
 
 const textOf = ({ category, description, deal_id }: LineItem): string =>
   JSON.stringify([category, description, deal_id])
+const idOf = ({ id, category, deal_id }: LineItem): string => JSON.stringify([id, category, deal_id])
 const contentOf = (line: LineItem): string => JSON.stringify([textOf(line), line.amount])
 
-/** @param isOneChain whether both are of one rep and period: then a line with the same id is the same line */
+/** @param isOneChain whether both are of one rep and period: then a line with the same id can be the same line */
 export const compareLines = (
   from: readonly LineItem[],
   to: readonly LineItem[],
@@ -39,7 +41,8 @@ export const compareLines = (
   take(line => JSON.stringify([line.id, contentOf(line)]))
   take(contentOf)
   const differing = after
-  const changed = new Map([...(isOneChain ? take(({ id }) => id) : []), ...take(textOf)])
+  const alike = [...take(line => JSON.stringify([line.id, textOf(line)])), ...take(textOf)]
+  const changed = new Map([...alike, ...(isOneChain ? take(idOf) : [])])
   const inLater = differing.map((line): LineDifference => {
     const old = changed.get(line)
     const difference = subtractAmount(line.amount, old?.amount ?? '0')

@@ -5,7 +5,8 @@
  *   live stays: another one can have other changes, or other texts in the same changes, and no answer says that it is
  *   live. If the API no longer knows the change before the first one, the changes begin anew with the next one.
  */
-import { type Change, RefusedError } from '../../../client/src/index.ts'
+import type { Change } from '../../../client/src/index.ts'
+import { isRefused } from '../refusals.ts'
 import { lastChangeOf } from './last-change.ts'
 import type { Session } from './session.ts'
 
@@ -97,12 +98,11 @@ export const createFeed = (clientUntil: Session['clientUntil'], { onLive, onLate
         const why = await followRound(signal).catch((error: unknown) => error)
         if (signal.aborted) return
         if (why === 'over') continue
-        const status = why instanceof RefusedError ? why.status : undefined
-        const isRefused = status === 401 || status === 403
-        onLive(isRefused ? { state: 'refused', why } : { state: why === 'too far' ? why : 'again' })
-        if (isRefused || why === 'too far') return
+        const isFinal = isRefused(why, 'unauthorized', 'forbidden')
+        onLive(isFinal ? { state: 'refused', why } : { state: why === 'too far' ? why : 'again' })
+        if (isFinal || why === 'too far') return
         // The API does not know a change that it knew: another generation is live.
-        if (status === 400) keep(undefined)
+        if (isRefused(why, 'invalid_cursor')) keep(undefined)
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
     },

@@ -1,5 +1,6 @@
 /** The last change of an organization: the page follows those after it. */
-import { type Client, RefusedError } from '../../../client/src/index.ts'
+import type { Client } from '../../../client/src/index.ts'
+import { lacksPermission } from '../refusals.ts'
 
 /** Pages of 200 changes that a key reads to find the last one, if it may not read totals. */
 const PAGES_MAX = 50
@@ -12,7 +13,7 @@ export const lastChangeOf = async (client: Client): Promise<string | null | 'too
   try {
     return (await client.totals()).last_change_id
   } catch (error) {
-    if (!(error instanceof RefusedError && error.status === 403)) throw error
+    if (!lacksPermission(error)) throw error
   }
   let last = ''
   let pages = 0

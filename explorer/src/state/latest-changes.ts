@@ -2,7 +2,8 @@
  * The changes of an organization, the latest first. The API lists them from the first one on, and says how many there
  * are: the page of the latest 50 begins 50 changes before the end.
  */
-import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
+import type { Change, Client } from '../../../client/src/index.ts'
+import { lacksPermission } from '../refusals.ts'
 
 /** The pages of a list, as the client has them. */
 export type Paged<Item> = {
@@ -40,7 +41,7 @@ export const allChanges = (client: Client, size: number): Paged<Change> => ({
       }
     } catch (error) {
       // A key that loses the right later must not begin anew: the changes would come twice.
-      if (hasBegun || !(error instanceof RefusedError && error.status === 403)) throw error
+      if (hasBegun || !lacksPermission(error)) throw error
       yield* client.changes({ limit: size }).pages()
     }
   },

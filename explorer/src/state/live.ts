@@ -1,5 +1,5 @@
 /** Follows the changes of the organization while the page shows now, and says when views must read again. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import type { Change } from '../../../client/src/index.ts'
 import { createFeed, type LiveState } from './feed.ts'
 import type { ViewReader } from './reading.ts'
@@ -11,14 +11,15 @@ const AGAIN_MS = 2_000
 /** Of a moment: changes that came since are none of it. */
 const NONE: readonly Change[] = []
 
-type Live = Pick<ViewReader, 'live' | 'latest' | 'version' | 'round'>
+type Live = Pick<ViewReader, 'live' | 'latest' | 'version' | 'readAgain' | 'round'>
 
 export const useLive = (session: Session, isNow: boolean): Live => {
   const [live, setLive] = useState<LiveState>({ state: 'off' })
   const [latest, setLatest] = useState(NONE)
   const [version, setVersion] = useState(0)
   const [round, setRound] = useState(0)
-  const again = useMemo(() => readingAgain(() => setVersion(before => before + 1)), [])
+  const readAgain = useCallback(() => setVersion(before => before + 1), [])
+  const again = useMemo(() => readingAgain(readAgain), [readAgain])
   const feed = useMemo(() => {
     const onLatest = (changes: readonly Change[]): void => {
       setLatest(changes)
@@ -41,7 +42,7 @@ export const useLive = (session: Session, isNow: boolean): Live => {
       setLive({ state: 'off' })
     }
   }, [feed, again, isNow])
-  return { live, latest: isNow ? latest : NONE, version, round }
+  return { live, latest: isNow ? latest : NONE, version, readAgain, round }
 }
 
 const readingAgain = (read: () => void): { readonly soon: () => void; readonly end: () => void } => {

@@ -2,8 +2,9 @@
  * In: payouts. Out: the sums that were paid for their reps and periods. The API lists payroll records of a rep, of a
  * period or all of them: the few lists are read that have those of all these payouts.
  */
-import { type Client, type Filter, type Payout, type PayrollRecord, RefusedError } from '../../../client/src/index.ts'
+import type { Client, Filter, Payout, PayrollRecord } from '../../../client/src/index.ts'
 import { addAmounts } from '../amounts.ts'
+import { lacksPermission } from '../refusals.ts'
 
 /** Lists that are read for the payouts of one view. */
 const LISTS_MAX = 6
@@ -39,7 +40,7 @@ export const readPaid = async (client: Client, payouts: readonly OfPayout[], fil
     const records = (await readLists(client, payrollListsOf(payouts, filter))) ?? (await readApart(client, payouts))
     return records === undefined ? { state: 'too many' } : { state: 'known', paid: paidIn(records) }
   } catch (why) {
-    return { state: why instanceof RefusedError && why.status === 403 ? 'refused' : 'failed', why }
+    return { state: lacksPermission(why) ? 'refused' : 'failed', why }
   }
 }
 

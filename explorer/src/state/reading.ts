@@ -1,7 +1,8 @@
 /** How a view reads: the client of its moment, read again when a change was published. */
 import { createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
-import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
+import type { Change, Client } from '../../../client/src/index.ts'
+import { isDecided } from '../refusals.ts'
 import type { ViewAddress } from './address.ts'
 import type { LiveState } from './feed.ts'
 import { runInTurn, type Settled } from './run-in-turn.ts'
@@ -12,8 +13,10 @@ export type ViewReader = {
   /** As of now, whatever the address says. */
   readonly now: Client
   readonly address: ViewAddress
-  /** Counts the times that changes came: views read again. */
+  /** Counts the times that changes came, or that somebody asked: views read again. */
   readonly version: number
+  /** Reads all that is shown again: amounts that stand together are of one time. */
+  readonly readAgain: () => void
   /** Counts the times that the page followed anew: what was remembered before can be of another generation. */
   readonly round: number
   /** The changes since the page follows, newest first. None as of a moment. */
@@ -42,8 +45,7 @@ type Shown<Value> = Settled<Value> & { readonly of?: Client; readonly what?: str
 
 /** @param what names everything that `read` depends on, beside the client */
 export const useReading = <Value>(what: string, read: (client: Client) => Promise<Value>): ViewReading<Value> => {
-  const { client, version } = useReader()
-  const [attempt, setAttempt] = useState(0)
+  const { client, version, readAgain } = useReader()
   const [shown, setShown] = useState<Shown<Value>>({})
   const [isReading, setIsReading] = useState(true)
   const latest = useRef(read)
@@ -63,16 +65,15 @@ export const useReading = <Value>(what: string, read: (client: Client) => Promis
   useEffect(() => {
     setIsReading(true)
     turns.current?.want()
-  }, [client, what, version, attempt])
+  }, [client, what, version])
 
   const isMine = shown.of === client && shown.what === what
   const { value, error } = isMine ? shown : {}
-  return { value, error, isReading: isReading || !isMine, again: () => setAttempt(attempt + 1) }
+  return { value, error, isReading: isReading || !isMine, again: readAgain }
 }
 
 /** A shown value stays beside an error that says nothing about it: the service does not answer now. */
 const kept = <Value>(before: Shown<Value>, client: Client, what: string, { error }: Settled<Value>): Shown<Value> => {
-  const isRefused = error instanceof RefusedError && error.status < 500 && error.status !== 429
   const isSame = before.of === client && before.what === what && before.value !== undefined
-  return error !== undefined && isSame && !isRefused ? { value: before.value as Value } : {}
+  return error !== undefined && isSame && !isDecided(error) ? { value: before.value as Value } : {}
 }

@@ -3,13 +3,17 @@
  * answers are in its clients. A page has one session, and another key begins with a new page.
  */
 import { type Client, createClient } from '../../../client/src/index.ts'
+import { isOfMoment } from '../refusals.ts'
 
 /** The headers of the latest answer, and its refusal. */
 export type Observed = {
   /** Everything published up to this instant is included; undefined before the first answer. */
   readonly upTo: string | undefined
-  /** The last request that the service refused for now. The client sends it again. Undefined once it is answered. */
-  readonly busy: { readonly status: number; readonly seconds: string | undefined } | undefined
+  /**
+   * The last request that the service refused for now, or did not answer: then without a status. The client sends it
+   * again. Undefined once it is answered.
+   */
+  readonly busy: { readonly status: number | undefined; readonly seconds: string | undefined } | undefined
   /** Whether the service does not know the key, and has answered nothing else. */
   readonly isUnknownKey: boolean
   /** By moment (`as_of`): whether the service accepts it. Absent before the first answer. */
@@ -24,7 +28,7 @@ export type Session = {
   readonly clientUntil: (signal: AbortSignal) => Client
 }
 
-type Refused = { readonly status: number; readonly seconds: string | undefined; readonly until: number }
+type Waiting = NonNullable<Observed['busy']> & { readonly until: number }
 
 /** The service names a minute at most, and the client sends a refused request again soon after that time. */
 const SENT_AGAIN_MS = 75_000
@@ -36,27 +40,42 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
   let isKnown = false
   let isUnknownKey = false
   // By address: the answer to another request does not end the wait of this one.
-  const refused = new Map<string, Refused>()
+  const waiting = new Map<string, Waiting>()
   const moments = new Map<string, boolean>()
   const observe = (): void => {
     // The client has given up the older ones, or nothing on the page waits for them.
-    for (const [url, { until }] of refused) if (performance.now() >= until) refused.delete(url)
-    onObserved({ upTo, busy: [...refused.values()].at(-1), isUnknownKey, moments: new Map(moments) })
+    for (const [url, { until }] of waiting) if (performance.now() >= until) waiting.delete(url)
+    onObserved({ upTo, busy: [...waiting.values()].at(-1), isUnknownKey, moments: new Map(moments) })
+  }
+  const wait = (url: string, status: number | undefined, seconds?: string): void => {
+    waiting.delete(url)
+    waiting.set(url, { status, seconds, until: performance.now() + SENT_AGAIN_MS })
+    // A timer may be early.
+    setTimeout(observe, SENT_AGAIN_MS + 10)
   }
   const send = async (request: Request): Promise<Response> => {
     // The browser must not write pay to its disk: answers as of a change may be stored.
-    const answer = await fetch(request, { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' })
+    const answer = await fetch(request, {
+      cache: 'no-store',
+      credentials: 'omit',
+      referrerPolicy: 'no-referrer',
+    }).catch((error: unknown) => {
+      if (!request.signal.aborted || isOfTime(request.signal.reason)) {
+        wait(request.url, undefined)
+        observe()
+      }
+      throw error
+    })
     upTo = answer.headers.get('Projection-Time') ?? upTo
-    refused.delete(request.url)
-    noteMoment(moments, request.url, answer.status)
-    isKnown ||= answer.ok || answer.status === 403
-    isUnknownKey = answer.status === 401 && !isKnown
-    if ([429, 502, 503, 504].includes(answer.status)) {
-      const seconds = answer.headers.get('Retry-After') ?? undefined
-      refused.set(request.url, { status: answer.status, seconds, until: performance.now() + SENT_AGAIN_MS })
-      // A timer may be early.
-      setTimeout(observe, SENT_AGAIN_MS + 10)
-    }
+    waiting.delete(request.url)
+    // The service answers.
+    for (const [url, { status }] of waiting) if (status === undefined) waiting.delete(url)
+    const { code, message } = await refusalIn(answer)
+    noteMoment(moments, request.url, answer, isOfMoment(code, message))
+    isKnown ||= answer.ok || code === 'forbidden'
+    isUnknownKey = code === 'unauthorized' && !isKnown
+    if ([429, 502, 503, 504].includes(answer.status))
+      wait(request.url, answer.status, answer.headers.get('Retry-After') ?? undefined)
     observe()
     return answer
   }
@@ -67,11 +86,31 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
   }
 }
 
+/** The client ends an attempt that takes too long. Other requests end because nothing waits for them any more. */
+const isOfTime = (reason: unknown): boolean => reason instanceof DOMException && reason.name === 'TimeoutError'
+
+/** The refusal of an answer; empty if it is none, or not of the API. */
+const refusalIn = async (answer: Response): Promise<{ readonly code: string; readonly message: string }> => {
+  const body: unknown = [400, 401, 403].includes(answer.status)
+    ? await answer
+        .clone()
+        .json()
+        .catch(() => null)
+    : null
+  const { code, message } = (body as { error?: Record<string, unknown> } | null)?.error ?? {}
+  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }
+}
+
 /** A request can be refused for another reason than its moment: then another request has an answer of that moment. */
-const noteMoment = (moments: Map<string, boolean>, url: string, status: number): void => {
+const noteMoment = (
+  moments: Map<string, boolean>,
+  url: string,
+  { ok, status }: Response,
+  isMomentRefused: boolean,
+): void => {
   const moment = new URL(url).searchParams.get('as_of')
-  const isShown = (status >= 200 && status < 300) || status === 304
-  if (moment === null || !(isShown || status === 400)) return
+  const isShown = ok || status === 304
+  if (moment === null || !(isShown || isMomentRefused)) return
   const isKnown = moments.get(moment) === true
   moments.delete(moment)
   moments.set(moment, isShown || isKnown)

@@ -5,6 +5,7 @@ import { ComparedPayouts, PayoutChoice } from '../parts/comparison.tsx'
 import { Link, type Names, nameOfPeriod, nameOfRep, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { fragmentOf } from '../state/address.ts'
+import { latestPeriodFirst } from '../state/instants.ts'
 import { payoutBefore } from '../state/period-before.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -33,7 +34,8 @@ export const CompareView = ({ id }: { readonly id: string }) => {
   )
   const words = texts.compare
   const { to, all = [] } = reading.value ?? {}
-  const from = to && (all.find(({ id }) => id === address.from) ?? payoutBefore(to, all, names.periods))
+  const found = to && (all.find(({ id }) => id === address.from) ?? payoutBefore(to, all, names.periods))
+  const from = found === 'unknown' ? undefined : found
   const periodOf = (payout: Payout): string => nameOfPeriod(names, payout.period_id)
   return (
     <>
@@ -44,7 +46,7 @@ export const CompareView = ({ id }: { readonly id: string }) => {
       {to !== undefined && (
         <section>
           <Choices to={to} from={from} all={all} names={names} />
-          {from === undefined && <p>{words.noneBefore}</p>}
+          {from === undefined && <p>{found === 'unknown' ? words.beforeUnknown : words.noneBefore}</p>}
           {from !== undefined && (
             <>
               <p class="quiet">
@@ -70,13 +72,12 @@ type ChoicesProps = Read & { readonly from: Payout | undefined; readonly names: 
 const Choices = ({ to, from, all, names }: ChoicesProps) => {
   const { address } = useReader()
   const words = texts.compare
-  const order = [...names.periods.keys()]
-  const options = all
-    .toSorted((one, other) => order.indexOf(one.period_id) - order.indexOf(other.period_id))
-    .map(({ id, period_id, net_amount, currency }): readonly [string, string] => [
+  const options = (latestPeriodFirst(all, names.periods) ?? all).map(
+    ({ id, period_id, net_amount, currency }): readonly [string, string] => [
       id,
       `${nameOfPeriod(names, period_id)}: ${groupDigits(net_amount)} ${currency}`,
-    ])
+    ],
+  )
   const nothing: readonly [string, string] = ['', words.choose]
   const { from: _, ...others } = address
   const choose = (next: { readonly id: string; readonly from: string }): void => {

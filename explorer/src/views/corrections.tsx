@@ -5,6 +5,7 @@ import { CorrectionSums, CorrectionTable } from '../parts/correction-table.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { fragmentOf, momentIn } from '../state/address.ts'
 import { CHANGES_LOOKED_AT, type Correction, correctionsAmong } from '../state/corrections.ts'
+import { momentBefore } from '../state/instants.ts'
 import { latestChanges } from '../state/latest-changes.ts'
 import { type PagesBeside, usePages } from '../state/pages.ts'
 import { useReader } from '../state/reading.ts'
@@ -62,7 +63,7 @@ const Corrections = ({ since }: { readonly since: string | undefined }) => {
   const size = since === undefined ? LATEST : CHANGES_LOOKED_AT
   const pages = usePages(
     JSON.stringify(['corrections', since]),
-    client => latestChanges(client, size, size, since),
+    client => latestChanges(client, size, size, since && momentBefore(since)),
     correctionsAmong,
   )
   return (

@@ -1,6 +1,6 @@
 /** Amounts owed, paid and open, by period and currency: a picture and a table that say the same. */
 import { useMemo, useState } from 'preact/hooks'
-import { RefusedError, type Total } from '../../../client/src/index.ts'
+import type { Total } from '../../../client/src/index.ts'
 import { groupDigits, withEqualDecimals } from '../amounts.ts'
 import { ChangeTable } from '../parts/change-table.tsx'
 import { CorrectionTable } from '../parts/correction-table.tsx'
@@ -9,8 +9,10 @@ import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
+import { refusesMoment } from '../refusals.ts'
 import { CHANGES_LOOKED_AT, createCorrections } from '../state/corrections.ts'
 import { useOneByOne, useUnchanged } from '../state/drawing.ts'
+import { latestPeriodFirst } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -41,8 +43,8 @@ export const OverviewView = () => {
       <ReadingState reading={reading} what="totals" />
       {reading.value?.totals.length === 0 && <p>{texts.overview.nothing}</p>}
       {sections.slice(0, drawn)}
-      {/* Read at once, and shown below what is above: the totals would move it. */}
-      <div hidden={!isDrawn && (reading.error === undefined || isOfMoment(reading.error))}>
+      {/* Read at once, and shown below what is above: the totals would move it. A refused moment is said once. */}
+      <div hidden={!isDrawn && (reading.error === undefined || refusesMoment(reading.error))}>
         <Corrected />
       </div>
       {latest.length > 0 && (
@@ -55,18 +57,11 @@ export const OverviewView = () => {
   )
 }
 
-/** A refused moment is said once for the whole view. */
-const isOfMoment = (error: unknown): boolean => error instanceof RefusedError && error.status === 400
-
-/** The latest period first. Periods without a name stay in the order of the API. */
-const rowsOf = (totals: readonly Total[], { periods }: Names): Row[] => {
-  const ranks = new Map([...periods.keys()].map((id, at) => [id, at]))
-  const rank = ({ period_id }: Total): number => ranks.get(period_id) ?? ranks.size
-  const ordered = totals.toSorted((one, other) => rank(one) - rank(other))
+const rowsOf = (totals: readonly Total[]): Row[] => {
   const amounts = withEqualDecimals(
-    ordered.flatMap(({ owed_amount, paid_amount, open_amount }) => [owed_amount, paid_amount, open_amount]),
+    totals.flatMap(({ owed_amount, paid_amount, open_amount }) => [owed_amount, paid_amount, open_amount]),
   )
-  return ordered.map(({ period_id }, at) => {
+  return totals.map(({ period_id }, at) => {
     const [owed = '', paid = '', open = ''] = amounts.slice(3 * at)
     return { period: period_id, owed, paid, open }
   })
@@ -77,7 +72,8 @@ type SectionProps = { readonly currency: string; readonly totals: readonly Total
 const CurrencySection = ({ currency, totals, names }: SectionProps) => {
   const [isWhole, setIsWhole] = useState(false)
   const { words, overview } = texts
-  const all = rowsOf(totals, names)
+  const ordered = latestPeriodFirst(totals, names.periods)
+  const all = rowsOf(ordered ?? totals)
   const shown = isWhole ? all : all.slice(0, PERIODS_SHOWN)
   const heads = [words.owed, words.paid, words.open]
   const titleOf = ({ period, owed, paid, open }: Row): string =>
@@ -100,7 +96,7 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
         <figcaption>
           <span class="swatch outer" /> {words.owed} <span class="swatch inner" /> {words.paid}
           <br />
-          {overview.pictureOf(shown.length, all.length)}. {overview.explained}
+          {overview.pictureOf(shown.length, all.length, ordered !== undefined)}. {overview.explained}
         </figcaption>
       </figure>
       <Table
@@ -124,7 +120,7 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
       />
       {all.length > PERIODS_SHOWN && (
         <button type="button" onClick={() => setIsWhole(!isWhole)}>
-          {isWhole ? overview.fewPeriods(PERIODS_SHOWN) : overview.allPeriods(all.length)}
+          {isWhole ? overview.fewPeriods(PERIODS_SHOWN, ordered !== undefined) : overview.allPeriods(all.length)}
         </button>
       )}
     </section>

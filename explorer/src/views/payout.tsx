@@ -1,6 +1,6 @@
 /** One payout, explained: its lines from nothing to what is owed, the steps of its calculation, and what was paid. */
 import { useState } from 'preact/hooks'
-import { type Client, type PayrollRecord, RefusedError, type Statement } from '../../../client/src/index.ts'
+import type { Client, PayrollRecord, Statement } from '../../../client/src/index.ts'
 import { runningSums, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
 import {
@@ -20,6 +20,7 @@ import { PayoutState } from '../parts/payout-then.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
+import { lacksPermission } from '../refusals.ts'
 import { paidIn } from '../state/paid.ts'
 import { useReading, type ViewReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -68,8 +69,8 @@ const Found = ({ payout, statement }: FoundProps) => {
 /** A statement is the payout and its steps: a key may be allowed to read only one of the two. */
 const readPayout = (client: Client, id: string): Promise<Explained> =>
   client.payout(id).catch((why: unknown) => {
-    if (!(why instanceof RefusedError && why.status === 403)) throw why
-    return client.statement(id).catch(() => Promise.reject(why))
+    if (!lacksPermission(why)) throw why
+    return client.statement(id).catch((other: unknown) => Promise.reject(lacksPermission(other) ? why : other))
   })
 
 type SummaryProps = { readonly payout: Explained; readonly payroll: ViewReading<PayrollRecord[]> }

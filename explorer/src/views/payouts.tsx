@@ -3,11 +3,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { DealFilter, Payout } from '../../../client/src/index.ts'
 import { addAmounts, isZero, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { SumsOfLines } from '../parts/deal-sums.tsx'
-import { IdText, Link, type Names, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { IdText, Link, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { Table, type TableColumn } from '../parts/table.tsx'
 import { fragmentOf } from '../state/address.ts'
+import { latestPeriodFirst } from '../state/instants.ts'
 import { PAGE_RECORDS, type PagesBeside, usePages } from '../state/pages.ts'
 import { PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
 import { useReader, useReading } from '../state/reading.ts'
@@ -93,7 +94,8 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
     beside.state === 'known' ? subtractAmount(payout.net_amount, beside.paid(payout)) : '0'
   const isFiltered = isOpenOnly && beside.state === 'known'
   const wanted = isFiltered ? current.filter(payout => !isZero(openOf(payout))) : current
-  const rows = hasMore ? wanted : byPeriod(wanted, names)
+  const ordered = hasMore ? undefined : latestPeriodFirst(wanted, names.periods)
+  const rows = ordered ?? wanted
   const parts = deal === undefined ? [] : withEqualDecimals(rows.map(payout => partOf(payout, deal)))
   const ofDeal =
     deal === undefined ? [] : [{ head: words.ofDeal, amount: (_: Payout, at: number) => parts[at] ?? null }]
@@ -112,6 +114,7 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
         </label>
       )}
       {beside.state === 'too many' && <p class="notice">{payouts.tooManyPaid(PAYOUTS_MAX, PAYROLL_MAX)}</p>}
+      {isOpenOnly && beside.state !== 'known' && <p class="notice">{payouts.openOnlyOff}</p>}
       {'why' in beside && (
         <p class="notice">
           {wordsFor(beside.why, 'payroll records')}{' '}
@@ -164,7 +167,7 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
       {current.length > 0 && (
         <p class="quiet" aria-live="polite">
           {isFiltered ? payouts.openShown(rows.length, current.length, hasMore) : payouts.shown(rows.length, hasMore)}{' '}
-          {hasMore ? payouts.publishedOrder : payouts.periodOrder}
+          {ordered === undefined ? payouts.publishedOrder : payouts.periodOrder}
         </p>
       )}
     </>
@@ -182,13 +185,6 @@ const paidAndOpen = (
     { head: texts.words.paid, amount: (_, at) => even[3 * at] ?? null },
     { head: texts.words.open, amount: (_, at) => even[3 * at + 1] ?? null },
   ]
-}
-
-/** The latest period first. Payouts of one period, and of periods that are not known, stay in the order of the API. */
-const byPeriod = (payouts: readonly Payout[], { periods }: Names): Payout[] => {
-  const ranks = new Map([...periods.keys()].map((id, at) => [id, at]))
-  const rankOf = ({ period_id }: Payout): number => ranks.get(period_id) ?? ranks.size
-  return payouts.toSorted((one, other) => rankOf(one) - rankOf(other))
 }
 
 /** The sum of the lines of a deal in one payout: the API has it for all payouts together only. */

@@ -42,6 +42,33 @@ describe('the lines of two payouts', () => {
     expect(kinds).toEqual(['added', 'removed'])
   })
 
+  test('are paired by deal and text before their ids: a recalculation may number them anew', () => {
+    const of = (id: string, deal_id: string, amount: string) => line(id, `Deal ${deal_id}`, amount, { deal_id })
+    const from = [of('line_1', 'a', '100'), of('line_2', 'b', '50')]
+    const to = [of('line_1', 'z', '10'), of('line_2', 'a', '120'), of('line_3', 'b', '50')]
+    expect(compared(from, to)).toEqual([
+      ['added', 'line_1', null, '10', '10'],
+      ['changed', 'line_2', '100', '120', '20'],
+    ])
+  })
+
+  test('with one id, but of two deals, are others', () => {
+    const [from, to] = [
+      [line('line_1', 'Deal', '5', { deal_id: 'a' })],
+      [line('line_1', 'Sale', '7', { deal_id: 'b' })],
+    ]
+    expect(compared(from, to).map(([kind]) => kind)).toEqual(['added', 'removed'])
+  })
+
+  test('of one text meet the line with their id', () => {
+    const from = [line('line_1', 'Bonus', '10'), line('line_2', 'Bonus', '20')]
+    const to = [line('line_2', 'Bonus', '25'), line('line_1', 'Bonus', '15')]
+    expect(compared(from, to).map(([, ...amounts]) => amounts.slice(0, 3))).toEqual([
+      ['line_2', '20', '25'],
+      ['line_1', '10', '15'],
+    ])
+  })
+
   test('of two periods are others, also with the same id: publishers number the lines of each payout anew', () => {
     const [from, to] = [[line('line_1', 'Deal 17', '5.00')], [line('line_1', 'Deal 18', '7.00')]]
     expect(compared(from, to, false).map(([kind]) => kind)).toEqual(['added', 'removed'])

@@ -9,12 +9,12 @@ const started = (first: readonly Named[] = []) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   let served = first
-  let forbidden = false
+  let refused: RefusedError | undefined
   const waiting = new Set<() => void>()
   const refusal = (status: number, code: string) =>
     new RefusedError(new Response(null, { status }), { code, message: 'no' })
   const after = (cursor: string | null): Change[] => {
-    if (forbidden) throw refusal(403, 'forbidden')
+    if (refused !== undefined) throw refused
     const at = served.findIndex(({ id }) => id === cursor)
     if (cursor !== null && at < 0) throw refusal(400, 'invalid_cursor')
     return served.slice(at + 1).map(({ id, name }) => ({ id, kind: 'reps', record: { name } }) as unknown as Change)
@@ -60,10 +60,10 @@ const started = (first: readonly Named[] = []) => {
     return stopping
   }
   const publish = (change: Named): Promise<void> => serve([...served, change])
-  const forbid = (): void => {
-    forbidden = true
+  const refuse = (status?: number, code = 'unknown'): void => {
+    refused = status === undefined ? undefined : refusal(status, code)
   }
-  return { seen, serve, publish, follow, forbid, pass: (time: number) => vi.advanceTimersByTimeAsync(time) }
+  return { seen, serve, publish, follow, refuse, pass: (time: number) => vi.advanceTimersByTimeAsync(time) }
 }
 
 const ada = (at: number): Named => ({ id: `rep_${at}.1`, name: 'Ada' })
@@ -132,10 +132,25 @@ test('of many changes the newest are kept, in a later round too', async () => {
 })
 
 test('a key that may no longer follow is said to be refused, and asks no more', async () => {
-  const { seen, forbid, publish, follow, pass } = started([one])
+  const { seen, refuse, publish, follow, pass } = started([one])
   await follow()
-  forbid()
+  refuse(403, 'forbidden')
   await publish(two)
   await pass(3 * ROUND_MS)
   expect(seen).toEqual({ live: ['on', 'refused'], latest: [], rounds: 1 })
 })
+
+test.for([401, 403, 400])(
+  'a %i of a proxy ends nothing: the page asks again, and leaves no change out',
+  async status => {
+    const { seen, refuse, publish, follow, pass } = started([one])
+    await follow()
+    await publish(two)
+    refuse(status)
+    await publish(three)
+    expect(seen.live).toEqual(['on', 'again'])
+    refuse()
+    await pass(PAUSE_MS)
+    expect(seen).toEqual({ live: ['on', 'again', 'on'], latest: ['rep_3.1 Ada', 'rep_2.1 Ada'], rounds: 2 })
+  },
+)

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { type Client, RefusedError } from '../../../../client/src/index.ts'
 import { lastChangeOf } from '../../../../explorer/src/state/last-change.ts'
 
-const refusal = (status: number) =>
-  new RefusedError(new Response(null, { status }), { code: 'forbidden', message: 'it lacks totals:read' })
+const refusal = (status: number, code: string) =>
+  new RefusedError(new Response(null, { status }), { code, message: 'it lacks totals:read' })
 
 /** An organization with pages of changes, and a key that may read totals or may not. */
 const clientOf = (pages: number, totals: () => Promise<unknown>): Client =>
@@ -16,7 +16,7 @@ const clientOf = (pages: number, totals: () => Promise<unknown>): Client =>
       },
     }),
   }) as unknown as Client
-const forbidden = () => Promise.reject(refusal(403))
+const forbidden = () => Promise.reject(refusal(403, 'forbidden'))
 
 test('the totals name the last change', async () => {
   expect(await lastChangeOf(clientOf(3, async () => ({ last_change_id: 'payout_9' })))).toBe('payout_9')
@@ -33,5 +33,6 @@ test('it does not read changes without end', async () => {
 })
 
 test('another refusal of the totals is no reason to read all changes', async () => {
-  await expect(lastChangeOf(clientOf(3, () => Promise.reject(refusal(503))))).rejects.toThrow('forbidden')
+  const refusals = [refusal(503, 'unavailable'), refusal(403, 'unknown')]
+  for (const why of refusals) await expect(lastChangeOf(clientOf(3, () => Promise.reject(why)))).rejects.toBe(why)
 })

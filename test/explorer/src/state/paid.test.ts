@@ -92,8 +92,9 @@ test('a refusal is told from a failure: one says what the key may not read, the 
       }),
     }) as unknown as Client
   const payouts = [{ rep_id: 'rep_1', period_id: 'period_1', currency: 'EUR' }]
-  const refusal = new RefusedError(new Response(null, { status: 403 }), { code: 'forbidden', message: 'no' })
-  expect(await readPaid(failing(refusal), payouts, {})).toEqual({ state: 'refused', why: refusal })
-  const failure = new TypeError('fetch failed')
-  expect(await readPaid(failing(failure), payouts, {})).toEqual({ state: 'failed', why: failure })
+  const refusal = (code: string) => new RefusedError(new Response(null, { status: 403 }), { code, message: 'no' })
+  const refused = refusal('forbidden')
+  expect(await readPaid(failing(refused), payouts, {})).toEqual({ state: 'refused', why: refused })
+  for (const failure of [new TypeError('fetch failed'), refusal('unknown')])
+    expect(await readPaid(failing(failure), payouts, {})).toEqual({ state: 'failed', why: failure })
 })

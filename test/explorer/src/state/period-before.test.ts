@@ -13,13 +13,23 @@ const periods = new Map([
   period('january', 'month', '2026-01-01T00:00:00Z'),
 ])
 
+const idsBefore = (all: readonly Payout[]) =>
+  all.map(one => {
+    const before = payoutBefore(one, all, periods)
+    return before === 'unknown' ? before : before?.id
+  })
+
 test('the payout before is that of the latest earlier period of the same kind', () => {
   const all = [payout('a', 'q1'), payout('b', 'january'), payout('c', 'february'), payout('d', 'march')]
-  const before = all.map(one => payoutBefore(one, all, periods)?.id)
-  expect(before).toEqual([undefined, undefined, 'b', 'c'])
+  expect(idsBefore(all)).toEqual([undefined, undefined, 'b', 'c'])
 })
 
-test('a month without a payout is passed over, and a period that is not known has none before it', () => {
-  const all = [payout('b', 'january'), payout('d', 'march'), payout('e', 'unknown')]
-  expect(all.map(one => payoutBefore(one, all, periods)?.id)).toEqual([undefined, 'b', undefined])
+test('a month without a payout is passed over', () => {
+  const all = [payout('b', 'january'), payout('d', 'march')]
+  expect(idsBefore(all)).toEqual([undefined, 'b'])
+})
+
+test('with a period that is not known, the payout before is not known: that period may be the one between', () => {
+  const all = [payout('b', 'january'), payout('d', 'march'), payout('e', 'not read')]
+  expect(idsBefore(all)).toEqual(['unknown', 'unknown', 'unknown'])
 })
