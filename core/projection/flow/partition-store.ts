@@ -76,8 +76,7 @@ export class StreamStore {
   readonly refreshing: Refreshing
   readonly doubts: Doubts
   readonly sameIndices: SameIndices
-  /** That the generation has its indices and shards. */
-  readonly intact: Proof
+  readonly #stored: Pick<StoredStream, 'identity' | 'prefix'>
   /** Limits the bytes of records that are decided or written, over all partitions. */
   readonly budget = createWeightedSemaphore(DECIDED_BYTES)
   readonly sendRead: Send
@@ -85,21 +84,38 @@ export class StreamStore {
   /** Sends the conditional writes of positions. */
   readonly replace: Send
 
-  constructor(context: StoreContext) {
+  constructor(context: StoreContext, stored: Pick<StoredStream, 'identity' | 'prefix'>) {
     const { elasticsearch, health } = context
+    const intact = new Proof(context.elapsed)
     const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
     this.context = context
+    this.#stored = stored
     this.refreshing = createRefreshing(context)
     this.doubts = new Doubts(context.elapsed)
     this.sameIndices = createSameIndices(context.elapsed)
-    this.intact = new Proof(context.elapsed)
     this.replace = createBatcher(replacements, elasticsearch.send)
     this.sendRead = createBatcher(primaryReads, elasticsearch.send)
+    const look = (signal?: AbortSignal) =>
+      this.assertIntact(asked => sendWhole(elasticsearch.send, asked, signal)).catch((error: unknown) => {
+        // Somebody blocks the metadata of an index: nobody may look, and records go on. `watchIndices` tells it.
+        if (!(error instanceof Unanswered) || error.status !== 403) throw error
+      })
     const sendBulk: Send = (request, signal) =>
-      limitBulks(() =>
-        health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS),
-      )
+      limitBulks(async () => {
+        // Not before: a request may wait here for long.
+        await intact.renew(() => look(signal))
+        return health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)
+      })
     this.sendWrite = createBatcher(bulks, sendBulk, this.refreshing.untilRefreshed)
+  }
+
+  /** Shards whose ids were recorded after the start count, too. `adopt` does not excuse an answer from before it. */
+  async assertIntact(request: Ask): Promise<void> {
+    const { identity, prefix } = this.#stored
+    const steps = { request, prefix }
+    const now = await readGeneration(identity.generation, steps)
+    const shards = now?.shards && { shards: { ...now.shards, ...identity.shards } }
+    await assertIntactIndices({ ...identity, ...shards, ...(now?.lost && { lost: now.lost }) }, steps)
   }
 }
 
@@ -156,7 +172,10 @@ class Doubts {
   }
 }
 
-/** Remembers for STOOD_STILL_MS that a check succeeded. Callers during a check share it. */
+/**
+ * Remembers for STOOD_STILL_MS that a check succeeded. Callers during a check share it. A check that took longer than
+ * that is made once more, since the process may have stood still during it: not for ever, as Elasticsearch may be slow.
+ */
 class Proof {
   readonly #elapsed: () => number
   #at: number
@@ -168,20 +187,23 @@ class Proof {
     this.#at = elapsed()
   }
 
-  /** Resolves when a check succeeded that began at most STOOD_STILL_MS ago. */
   async renew(check: () => Promise<unknown>): Promise<void> {
-    while (this.#elapsed() - this.#at >= STOOD_STILL_MS) {
-      this.#running ??= this.#check(check).finally(() => {
-        this.#running = undefined
-      })
-      await this.#running
-    }
+    if (!this.#isOlderThan(this.#at)) return
+    this.#running ??= this.#check(check).finally(() => {
+      this.#running = undefined
+    })
+    await this.#running
   }
 
   async #check(check: () => Promise<unknown>): Promise<void> {
     const began = this.#elapsed()
     await check()
-    this.#at = began
+    if (this.#isOlderThan(began)) await check()
+    this.#at = this.#elapsed()
+  }
+
+  #isOlderThan(time: number): boolean {
+    return this.#elapsed() - time >= STOOD_STILL_MS
   }
 }
 
@@ -276,18 +298,8 @@ export class PartitionStore {
 
   /** @param offset of the last record of the batch that is to be written */
   async #assertOwn(offset: number): Promise<void> {
-    await this.#parts.shared.intact.renew(() => this.#assertIntact())
     await this.#own.renew(this.published.readAgain)
     if (this.published.current().position > offset) throw new PublishedByAnother()
-  }
-
-  /** Shards whose ids were recorded after the start count, too. `adopt` does not excuse an answer from before it. */
-  async #assertIntact(): Promise<void> {
-    const { identity, prefix } = this.#parts
-    const steps = { request: this.request, prefix }
-    const now = await readGeneration(identity.generation, steps)
-    const shards = now?.shards && { shards: { ...now.shards, ...identity.shards } }
-    await assertIntactIndices({ ...identity, ...shards, ...(now?.lost && { lost: now.lost }) }, steps)
   }
 
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {
@@ -305,7 +317,7 @@ export class PartitionStore {
     return shared.doubts.resolve(read, () => {
       // The documents can be of a followed generation: `follow.ts` checks that one.
       shared.sameIndices.forget()
-      return this.#assertIntact()
+      return shared.assertIntact(this.request)
     })
   }
 }

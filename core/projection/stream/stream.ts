@@ -124,7 +124,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   let consumption: Consumption | undefined
   let draining = false
   const committer = createCommitter(() => consumption, context.elapsed)
-  const store = new StreamStore(context)
+  const store = new StreamStore(context, options)
   // Aborted only after the partitions are closed: an open partition would fail with its write.
   const closed = new AbortController()
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>

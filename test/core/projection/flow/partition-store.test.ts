@@ -1,13 +1,14 @@
 /** Reads of a partition from an index `p-g1-chains` of one shard, which the test changes between two attempts. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { DecidedDocument } from '../../../../core/ledger/decide/project.ts'
 import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { PartitionStore, StreamStore } from '../../../../core/projection/flow/partition-store.ts'
-import { DOUBTED_READ_MS, STOOD_STILL_MS } from '../../../../core/projection/limits.ts'
+import { BULKS_IN_FLIGHT, DOUBTED_READ_MS, STOOD_STILL_MS } from '../../../../core/projection/limits.ts'
 import type { StopError } from '../../../../core/runtime/failures.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
+import { BULK_BYTES } from '../../../../core/store/limits.ts'
 import { layoutOf } from '../../../../schemas/stored/layout.ts'
 import { isRead, primariesAnswer, sending } from '../../../support/answering.ts'
 import { addressIn } from '../../../support/layout.ts'
@@ -31,6 +32,7 @@ type Shard = { history: string; chain: object | undefined }
 const setUp = (
   held: (attempt: number, shard: Shard, clock: { now: number }) => Promise<void> | void,
   atStart: GenerationBody = identity,
+  onRequest: (path: string, clock: { now: number }) => Promise<void> | void = () => undefined,
 ) => {
   const shard: Shard = { history: 'first', chain: { org_id: 'org_1' } }
   const clock = { now: 0 }
@@ -41,6 +43,7 @@ const setUp = (
   const send = sending(async asked => {
     const { method, path, body } = asked
     requests.push(`${method} ${path}`)
+    await onRequest(isRead(asked.bulk) ? 'read' : path, clock)
     if (path === '/_bulk') {
       if (!isRead(asked.bulk)) return { status: 200, body: { items: writesIn(asked).map(index => ({ index })) } }
       if (isOfChain(asked)) await held(++attempts, shard, clock)
@@ -59,12 +62,15 @@ const setUp = (
     if (path.startsWith('/_security/')) return { status: 404, body: {} }
     return { status: 200, body: { _source: { body: identity }, _seq_no: 1, _primary_term: 1 } }
   })
-  const shared = new StreamStore({
-    elasticsearch: { send },
-    elapsed: () => clock.now,
-    retryOptions: { sleep: async () => undefined, random: () => 0 },
-    health: createHealth({ warn: () => undefined, info: () => undefined }, () => clock.now),
-  })
+  const shared = new StreamStore(
+    {
+      elasticsearch: { send },
+      elapsed: () => clock.now,
+      retryOptions: { sleep: async () => undefined, random: () => 0 },
+      health: createHealth({ warn: () => undefined, info: () => undefined }, () => clock.now),
+    },
+    { identity: atStart, prefix: 'p' },
+  )
   // The position that another process publishes meanwhile, and the one that this process knows.
   const position = { stored: 0, known: 0 }
   const store = new PartitionStore({
@@ -212,7 +218,7 @@ test('a process that stood still while its indices were made anew writes nothing
 test('what another process has published meanwhile is not written: the log may have other records there now', async () => {
   const steps = setUp(() => undefined)
   steps.position.stored = 8
-  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual(READ_AND_CHECKED)
+  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual([])
 })
 
 test('what another process has not published yet is written', async () => {
@@ -225,4 +231,48 @@ test('one look is enough for what is written soon after it', async () => {
   const steps = setUp(() => undefined)
   await writeAfter(steps, STOOD_STILL_MS)
   expect(await writeAfter(steps, STOOD_STILL_MS - 1)).toEqual(['POST /_bulk'])
+})
+
+test('a look that takes longer than it counts is made twice, not for ever', async () => {
+  const steps = setUp(
+    () => undefined,
+    identity,
+    (_, clock) => {
+      clock.now += STOOD_STILL_MS / 4
+    },
+  )
+  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual([...READ_AND_CHECKED, ...READ_AND_CHECKED, 'POST /_bulk'])
+})
+
+test('while somebody blocks the metadata of an index, records go on', async () => {
+  const steps = setUp(
+    () => undefined,
+    identity,
+    path => {
+      if (path.endsWith('/_settings'))
+        throw new Unanswered('elasticsearch', 403, 'cluster_block_exception', 'p-g1-reps')
+    },
+  )
+  expect((await writeAfter(steps, STOOD_STILL_MS)).at(-1)).toBe('POST /_bulk')
+})
+
+test('a write that had to wait for others looks when it is sent', async () => {
+  const { promise: goesOn, resolve } = Promise.withResolvers<void>()
+  const steps = setUp(
+    () => undefined,
+    identity,
+    path => (path === '/_bulk' ? goesOn : undefined),
+  )
+  const line = JSON.stringify({ org_id: 'org_1', name: 'x'.repeat(BULK_BYTES * 0.75) })
+  const writes = Array.from({ length: BULKS_IN_FLIGHT + 1 }, (_, place) => {
+    const rep = { kind: 'reps', id: `org_1:rep_${place}`, version: place, line } as DecidedDocument
+    return steps.store.packBatch([rep], { offset: place, sha256: 'hash' })()
+  })
+  await vi.waitFor(() => expect(steps.requests.length).toBeGreaterThanOrEqual(BULKS_IN_FLIGHT))
+  steps.clock.now += STOOD_STILL_MS
+  empty(steps.shard)
+  resolve()
+  const outcomes = await Promise.allSettled(writes)
+  expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([{ status: 'rejected', reason: replaced }])
+  expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(BULKS_IN_FLIGHT)
 })
