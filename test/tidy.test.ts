@@ -186,7 +186,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },
-  'explorer/src': { order: ['state', 'parts', 'pictures', 'views'], ground: ['amounts', 'texts'] },
+  'explorer/src': { order: ['state', 'parts', 'pictures', 'views'], ground: ['amounts', 'refusals', 'texts'] },
 }
 
 describe('rooms', () => {
