@@ -160,6 +160,13 @@ export const CERTIFICATE_CHECK_INTERVAL = 2_000
 export const READY_INTERVAL = 1_000
 
 /**
+ * After a swap, the new live generation may be behind the previous one for milliseconds. Milliseconds between two reads
+ * of the positions by a readiness check, and for how long it reads again: a fraction of READY_TIME_MAX.
+ */
+export const READY_SWAP_INTERVAL = 25
+export const READY_SWAP_TIME = 500
+
+/**
  * Bytes of log lines in one write, and milliseconds until a write at the latest. One write for each line would take a
  * tenth of the time of a page.
  */

@@ -10,7 +10,7 @@ import { READY_TIME_MAX } from '../../core/reading/index.ts'
 import { Refusal, scheduleTimer, unavailable, withTimeLimit } from '../../core/runtime/index.ts'
 import type { ServedPositions } from '../../core/store/index.ts'
 import type { Log } from '../http/log.ts'
-import { READY_INTERVAL } from '../limits.ts'
+import { READY_INTERVAL, READY_SWAP_INTERVAL, READY_SWAP_TIME } from '../limits.ts'
 
 /** A check. Rejects with `unavailable` if the checked thing is not there. */
 type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>
@@ -23,12 +23,17 @@ export const createReadiness =
   (readServedPositions: HealthCheck<ServedPositions>, checkKeys: HealthCheck<unknown>) =>
   async (): Promise<Readiness> => {
     const readPositions = async (signal: AbortSignal): Promise<ServedPositions> => {
-      // The first read after a swap has no positions.
-      for (let reads = 0; reads < 2; reads++) {
+      const until = performance.now() + READY_SWAP_TIME
+      for (let swaps = 0; ; ) {
         const positions = await readServedPositions(signal)
-        if (positions.partitions.length > 0) return positions
+        // The first read after a swap has no positions.
+        if (positions.partitions.length === 0) {
+          if (swaps++ > 0) throw unavailable('live_generation_changes')
+          continue
+        }
+        if (!isCatchingUp(positions) || performance.now() >= until) return positions
+        await sleep(READY_SWAP_INTERVAL, undefined, { signal })
       }
-      throw unavailable('live_generation_changes')
     }
     const [positions, keys] = await withTimeLimit(READY_TIME_MAX, scheduleTimer, signal =>
       Promise.allSettled([readPositions(signal), checkKeys(signal)]),
@@ -41,6 +46,10 @@ export const createReadiness =
       positions: read,
     }
   }
+
+/** After a swap the new live generation can be behind for milliseconds: requests wait for it, and are answered. */
+const isCatchingUp = ({ partitions, notServed }: ServedPositions): boolean =>
+  notServed.size === partitions.length && [...notServed.values()].every(reason => reason === 'position_went_back')
 
 const wordOf = (error: unknown): string => (error instanceof Refusal ? (error.reason ?? error.code) : 'failed')
 

@@ -13,7 +13,8 @@
  * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
  * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
  * documents before it are of another log, too: then all go that are read again. Before that go the past positions after
- * those that are read again, and at the end the balances from there on, so that nothing leads back to either.
+ * those that are read again, and at the end the balances from there on, so that nothing leads back to either. If no
+ * index was replaced, all balances go.
  */
 
 import type { Admin } from 'kafkajs'
@@ -224,7 +225,12 @@ export const takeOver = async (
   }
   if (replaced.length === 0) {
     for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
-    const removeLost = async (identity: GenerationBody): Promise<boolean> => (await remove(identity)).isRemoved
+    const removeLost = async (identity: GenerationBody): Promise<boolean> => {
+      // All: nothing says whether one is wrong, and they are always made again.
+      const hadBalances = await removeBalances(identity, Array(identity.partitions).fill(0), context)
+      if (hadBalances) say(`${identity.generation}: all balances of totals are removed, and projectors make them again`)
+      return (await remove(identity)).isRemoved || hadBalances
+    }
     const removed = await removeFromAll(names, generations.live, removeLost, admin, context, groupId)
     say(`no index was replaced: nothing ${removed ? 'else ' : ''}is changed`)
   }

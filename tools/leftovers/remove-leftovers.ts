@@ -108,12 +108,23 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
 /**
  * Removes the balances from these positions on. They are made again when all records before them are there: while some
  * were missing, a projector can have counted the others.
+ * @returns whether there were any
  */
-export const removeBalances = async (source: LayoutSource, from: readonly number[], steps: Steps): Promise<void> => {
+export const removeBalances = async (source: LayoutSource, from: readonly number[], steps: Steps): Promise<boolean> => {
   const layout = layoutOf(steps.prefix, source)
-  if (!layout.hasBalances) return
-  const searched = { layout: { ...layout, indices: [layout.indexOf('balances')] }, isOfKeys: false }
-  for await (const { found } of findLeftovers(searched, from, steps)) await carryOut(found.map(deletionOf), steps)
+  if (!layout.hasBalances) return false
+  const index = layout.indexOf('balances')
+  let hasAny = false
+  for await (const { found } of findLeftovers(
+    { layout: { ...layout, indices: [index] }, isOfKeys: false },
+    from,
+    steps,
+  )) {
+    await carryOut(found.map(deletionOf), steps)
+    hasAny ||= found.length > 0
+  }
+  if (hasAny) await refresh(index, steps)
+  return hasAny
 }
 
 /** The indices of a generation. Documents of API keys are in one partition. */

@@ -22,13 +22,14 @@ import {
   type PositionDocument,
   positionId,
 } from '../../../schemas/stored/documents.ts'
-import { controlAddress } from '../../../schemas/stored/layout.ts'
+import { type Address, controlAddress } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { lruOptions, nameOf, type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
 import {
   assertNoPipeline,
   type Coverage,
+  getEach,
   getFromPrimaries,
   isServed,
   type TermsAnswer,
@@ -191,6 +192,13 @@ export class BalanceKeeper {
       const action = { index: { _index, _id, version: balance.seq, version_type: 'external' } }
       return `${JSON.stringify(action)}\n${JSON.stringify(documentOf(balance))}\n`
     })
+    // Before the write can replace another content: the next process must find it, too.
+    const addresses = writes.map(({ address }) => address)
+    const before = await getEach(addresses, part => getFromPrimaries(send, part, signal))
+    for (const [at, { balance, address }] of writes.entries()) {
+      const one = before[at]
+      if (one?.found && !isDeepStrictEqual(one._source, documentOf(balance))) throw differs(address, balance)
+    }
     const bulk = Buffer.from(lines.join(''))
     const { status, body } = await send<BulkAnswer>(
       { method: 'POST', path: '/_bulk', query: WITHOUT_PIPELINES, bulk },
@@ -201,11 +209,10 @@ export class BalanceKeeper {
       const item = status === 200 ? body.items?.[at]?.index : undefined
       assertNoPipeline(address._index, item)
       if (item?.status === 201) written++
-      // Another content was there: at an earlier offset, or at this one.
-      else if (item?.status === 200 || (item?.status === 409 && !(await this.#isStored(balance)))) {
-        const where = { index: address._index, version: balance.seq }
-        throw new StopError('content_differs', 'a balance of totals', where)
-      } else if (item?.status !== 409) throw new Unanswered('elasticsearch', item?.status ?? status)
+      // Another content was written meanwhile: at an earlier offset, or at this one.
+      else if (item?.status === 200 || (item?.status === 409 && !(await this.#isStored(balance))))
+        throw differs(address, balance)
+      else if (item?.status !== 409) throw new Unanswered('elasticsearch', item?.status ?? status)
     }
     count(written)
     const path = `/${layout.indexOf('balances')}/_refresh`
@@ -225,6 +232,9 @@ export class BalanceKeeper {
 }
 
 const endsStream: ReadonlySet<string> = new Set(['content_differs', 'index_unsuitable'])
+
+const differs = ({ _index: index }: Address, { seq: version }: DueBalance): StopError =>
+  new StopError('content_differs', 'a balance of totals', { index, version })
 
 const documentOf = ({ org_id, seq, sequence, body }: DueBalance): BalanceDocument => ({
   org_id,

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { createApiMetrics } from '../../../api/admin/metrics.ts'
 import { createReadiness } from '../../../api/admin/ready.ts'
+import { READY_TIME_MAX } from '../../../core/reading/limits.ts'
 import { controlIndex } from '../../support/control-index.ts'
 import { generationText, positionText } from '../answers.ts'
 
@@ -59,6 +60,31 @@ test('the first answer after a swap is about the generation that is live now', a
   for (const partition of [0, 1]) documents[`position:g2:${partition}`] = positionText(10, 3_000)
   const { notReady, positions } = await readiness()
   expect([notReady, positions?.generation.name, positions?.partitions.length]).toEqual([[], 'g2', 2])
+})
+
+test('while the generation of a swap is some moments behind, the check waits for it as requests do', async () => {
+  const { documents, reader } = controlIndex({})
+  let reads = 0
+  const read: typeof reader.readServedPositions = async signal => {
+    // One of g1, one that finds the swap, and three while g2 is behind.
+    if (++reads === 6) documents['position:g2:0'] = positionText(10, 1_000)
+    return reader.readServedPositions(signal)
+  }
+  const readiness = createReadiness(read, async () => undefined)
+  expect((await readiness()).notReady).toEqual([])
+  documents.live = liveWith('g2')
+  documents['generation:g2'] = generationText('g2')
+  documents['position:g2:0'] = positionText(9, 1_000)
+  const { notReady, positions } = await readiness()
+  expect([notReady, positions?.generation.name, reads]).toEqual([[], 'g2', 6])
+})
+
+test('a position that stays behind is named in time', async () => {
+  const { reader } = controlIndex({ live: liveWith('g1', null) })
+  const readiness = createReadiness(reader.readServedPositions, async () => undefined)
+  const start = performance.now()
+  expect((await readiness()).notReady).toEqual(['position_went_back'])
+  expect(performance.now() - start).toBeLessThan(READY_TIME_MAX)
 })
 
 test('without a live generation the API is not ready', async () => {

@@ -217,6 +217,17 @@ test('adopt removes all that was counted or kept while a shard lacked documents,
   })
 })
 
+test('adopt removes all balances also if no index was replaced: a wrong one stopped the projector', async () => {
+  const { engine, adopt } = world(() => undefined)
+  const balances = routed.indexOf('balances')
+  const indices = Object.fromEntries(['p-control', ...routed.indices].map(name => [name, uuidOf(name)]))
+  change(engine, { layout: 2, indices })
+  engine.put(balances, balanceId('org_1', 1_000), 7, { org_id: 'org_1', seq: 7, sequence: 1_000, body: {} })
+  expect(await adopt()).toBe(0)
+  expect(Object.keys(engine.all(balances))).toEqual([])
+  expect(engine.all('p-control')[positionId('g1', 0)]?.source.body).toMatchObject({ position: 10 })
+})
+
 test('adopt records the ids of shards that have started meanwhile', async () => {
   const { engine, shards, adopt } = world(() => shards.set('p-g1-payouts', 'started'))
   for (const index of indicesOf.g1) if (index !== 'p-g1-payouts') shards.set(index, 'there')

@@ -186,7 +186,7 @@ describe('balances', () => {
   test.each([
     ['of the same change', 3],
     ['of an earlier change', 2],
-  ])('%s with another content end the stream before either is searchable', async (_, seq) => {
+  ])('%s with another content end each stream before either is searchable', async (_, seq) => {
     for (const seq of [1, 2, 3]) ledger.payout(seq, '1')
     ledger.publish(4)
     const index = layout.indexOf('balances')
@@ -196,6 +196,27 @@ describe('balances', () => {
     await ledger.pass(2)
     const failure = { code: 'content_differs', where: { index: expect.stringMatching(`^${index}`), version: 3 } }
     expect(ledger.failures).toMatchObject([failure])
+    await keeper.stop()
+    keeper = ledger.keeper()
+    await ledger.pass(2)
+    expect(ledger.failures).toMatchObject([failure, failure])
+    expect(ledger.balances()).toMatchObject([wrong])
+    expect(ledger.asked).not.toContain(`/${index}/_refresh`)
+  })
+
+  test.each([3, 2])('with another content, written by others beside the keeper at %i, end the stream', async seq => {
+    for (const seq of [1, 2, 3]) ledger.payout(seq, '1')
+    ledger.publish(4)
+    const index = layout.indexOf('balances')
+    const wrong = { org_id: ORG, seq, sequence: 3, body_bytes: 11, body: { rows: [] } }
+    ledger.intercept = (_, query) => {
+      const isWrite = 'pipeline' in query
+      if (isWrite) ledger.indices.get(index)?.write({ _id: `${ORG}:3` }, seq, JSON.stringify(wrong), wrong)
+      return undefined
+    }
+    keeper = ledger.keeper()
+    await ledger.pass(2)
+    expect(ledger.failures).toMatchObject([{ code: 'content_differs' }])
     expect(ledger.asked).not.toContain(`/${index}/_refresh`)
   })
 
