@@ -6,10 +6,10 @@
  *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
  *   all their filters. No change is overlooked: a waiter keeps the position up to which two searches found nothing,
  *   AGREED_AFTER apart, and the next search begins there: an old copy may answer one of them. Only the first search of
- *   a wait counts once: its cursor may be far back, and a common search from there would be slow for all. If an old copy
- *   answered it, a wait that begins after LAST_CURSOR_AGE_MAX finds the change. Few requests wait: a bounded number of
- *   each organization, and of the process. Above it, a request does not wait, and reads its page: a refusal would look
- *   like an error.
+ *   a wait counts once: its cursor may be far back, and a common search from there would be slow for all. If an old
+ *   copy answered it, a wait that begins after LAST_CURSOR_AGE_MAX finds the change. Few requests wait: a bounded
+ *   number of each organization, and of the process. Above it, a request does not wait, and reads its page: a refusal
+ *   would look like an error.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
  *   restored copy was adopted → the same: it may have lacked changes.

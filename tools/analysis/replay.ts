@@ -202,7 +202,7 @@ type NameSteps = Parameters<typeof readGeneration>[1] & {
   /** The names of all sandboxes of which something is there. */
   readonly names: () => Promise<Iterable<string>>
 }
-/** Returns the given name, or one that no replay had before: one that was dropped may still be in a command or a page. */
+/** Returns the given name, or one that no replay had before: a dropped one may be in a command, a page or a process. */
 export const takeName = async (given: string | undefined, { names, ...steps }: NameSteps): Promise<string> => {
   const control = controlIndexOf(steps.prefix)
   for (;;) {
@@ -222,5 +222,5 @@ export const takeName = async (given: string | undefined, { names, ...steps }: N
   }
 }
 
-/** The number in a name as replays choose them; 0 in another name, and in one with a number that is too large to count. */
+/** The number in a name as replays choose them; 0 in another name, and if the number is too large to count on. */
 const numberIn = (name: string): number => Number(/^s(\d{1,15})$/.exec(name)?.[1] ?? 0)
