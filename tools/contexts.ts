@@ -28,7 +28,7 @@ import type { ReplaySteps } from './analysis/replay.ts'
 import type { AdoptSourceSteps } from './archive/adopt-source.ts'
 import type { ArchiveSteps } from './archive/archive.ts'
 import { targetOpener } from './archive/open-target.ts'
-import { type CommandContext, type KafkaContext, type Out, topicsOf } from './context.ts'
+import { type CommandContext, type Out, topicsOf } from './context.ts'
 import type { CheckedIdentity, DoctorContext } from './doctor/doctor.ts'
 import { pingRedis } from './doctor/ping-redis.ts'
 import { checkedSealKeysIn } from './doctor/seal-keys.ts'
@@ -89,14 +89,14 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     topics: topicsOf(settings),
   })
   /** A signal ends its waits. */
-  const interruptible = <Context extends KafkaContext>(context: Context, signal = stoppedBySignal()) => {
+  const interruptible = <Context extends CommandContext>(context: Context, signal = stoppedBySignal()) => {
     const sleep = async (milliseconds: number): Promise<void> => {
       await context.sleep(milliseconds)
       signal.throwIfAborted()
     }
     return { ...context, sleep, signal }
   }
-  const erasing = (): SubjectsContext => ({ ...readContext(), keys: sealKeys(), draw, signal: stoppedBySignal() })
+  const erasing = (): SubjectsContext => ({ ...interruptible(readContext()), keys: sealKeys(), draw })
   const targetSteps = (signal = stoppedBySignal()) => {
     const wait = (milliseconds: number) => sleep(milliseconds, undefined, { signal }).catch(() => undefined)
     const steps = { say, elapsed, signal, sleep: wait, now: time.now, random: Math.random }

@@ -5,9 +5,11 @@
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
  *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
  *   all their filters. No change is overlooked: a waiter keeps the position up to which two searches found nothing,
- *   AGREED_AFTER apart, and the next search begins there: an old copy may answer one of them. Few requests wait: a
- *   bounded number of each organization, and of the process. Above it, a request does not wait, and reads its page: a
- *   refusal would look like an error.
+ *   AGREED_AFTER apart, and the next search begins there: an old copy may answer one of them. Only the first search of
+ *   a wait counts once: its cursor may be far back, and a common search from there would be slow for all. If an old
+ *   copy answered it, a wait that begins after LAST_CURSOR_AGE_MAX finds the change. Few requests wait: a bounded
+ *   number of each organization, and of the process. Above it, a request does not wait, and reads its page: a refusal
+ *   would look like an error.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
  *   restored copy was adopted → the same: it may have lacked changes.
@@ -104,7 +106,7 @@ type Waiter = {
   position: ReadPosition
   /** When the last read of this waiter's position began; a remembered position has none. */
   seenAt: number
-  /** The offset at which the next search begins: an old copy may have answered the last one. */
+  /** The offset at which the next search begins, never before the first position of the wait. */
   from: number
   /** The end of the search that the next one repeats, and when it began. */
   searched: { readonly to: number; readonly at: number }

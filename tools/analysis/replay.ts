@@ -166,15 +166,17 @@ const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
   { identity: source, ends, firstLater, assertOver }: ReplaySource,
-  { send, sleep, prefix, shards, replicas, routingPartitionSize, layout, say }: ReplaySteps,
+  context: ReplaySteps,
 ): Promise<GenerationBody> => {
+  const { send, sleep, prefix, shards, replicas, routingPartitionSize, layout, say } = context
   // A new index may answer 503 for a moment. Each of these requests may be repeated.
   const request: Ask = asked => withRetries({ sleep }, () => send(asked))
   const steps = { request, prefix, shards, replicas, routingPartitionSize, layout }
   await prepareControl(steps)
   const asked = requestedUntil(until, org, source.partitions)
   const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
-  const generation = name ?? (await takeName(steps))
+  const names = async () => (await withRetries({ sleep }, () => findRemains(context))).keys()
+  const generation = await takeName(name, { ...steps, names })
   const before = await readGeneration(generation, steps)
   if (before) assertMadeWith(before, wanted)
   if (before === undefined) assertOver()
@@ -196,21 +198,29 @@ const openSandbox = async (
   return identity
 }
 
-/** Returns a name that no replay took before: one that was dropped may still be in a command, a page or a process. */
-export const takeName = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
+type NameSteps = Parameters<typeof readGeneration>[1] & {
+  /** The names of all sandboxes of which something is there. */
+  readonly names: () => Promise<Iterable<string>>
+}
+/** Returns the given name, or one that no replay had before: a dropped one may be in a command, a page or a process. */
+export const takeName = async (given: string | undefined, { names, ...steps }: NameSteps): Promise<string> => {
   const control = controlIndexOf(steps.prefix)
   for (;;) {
     const taken = await readControl<SandboxNamesDocument>(SANDBOX_NAMES_ID, steps)
-    let highest = (taken?._source.body.highest ?? 0) + 1
-    while ((await readGeneration(`s${highest}`, steps)) !== undefined) highest++
+    const before = taken?._source.body.highest ?? 0
+    if (given !== undefined && numberIn(given) <= before) return given
+    const highest = given === undefined ? Math.max(before, ...Array.from(await names(), numberIn)) + 1 : numberIn(given)
     const { status } = await steps.request({
       method: 'PUT',
       path: taken ? documentPath(control, SANDBOX_NAMES_ID) : `/${control}/_create/${SANDBOX_NAMES_ID}`,
       ...(taken && { query: ifVersion(taken) }),
       body: { kind: 'sandbox-names', body: { highest } } satisfies SandboxNamesDocument,
     })
-    if (status === 200 || status === 201) return `s${highest}`
+    if (status === 200 || status === 201) return given ?? `s${highest}`
     // 409: another replay took a name at the same time, or the answer to our earlier attempt was lost.
     if (status !== 409) throw new CommandError(`${control} cannot be written: Elasticsearch answers ${status}`)
   }
 }
+
+/** The number in a name as replays choose them; 0 in another name, and if the number is too large to count on. */
+const numberIn = (name: string): number => Number(/^s(\d{1,15})$/.exec(name)?.[1] ?? 0)

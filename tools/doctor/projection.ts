@@ -68,6 +68,7 @@ const unlessMissing = async (check: string, look: () => Promise<Finding[]>): Pro
 }
 
 const RUNBOOK = 'docs/runbooks.md, CommissionServedTimeUnknown'
+const RUNBOOK_OF_PARTITIONS = 'docs/runbooks.md, CommissionPartitionNotServed'
 
 /** Asks what `/readyz` of the API asks, if something is projected. */
 export const checkAnswers = async (
@@ -94,12 +95,21 @@ export const checkAnswers = async (
     const refused = [served, keysServed].flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))
     const unexpected = refused.find(error => !(error instanceof Refusal))
     if (unexpected !== undefined) throw unexpected
-    const notServed = served.status === 'fulfilled' ? [...served.value.notServed] : []
+    const positionsServed = served.status === 'fulfilled' ? served.value : undefined
+    const notServed = [...(positionsServed?.notServed ?? [])].map(
+      ([partition, reason]) => `partition ${partition}: ${reason}`,
+    )
     const reasons = [
       ...refused.map(error => (error instanceof Refusal ? (error.reason ?? error.code) : '')),
-      ...notServed.map(([partition, reason]) => `partition ${partition}: ${reason}`),
+      ...notServed,
     ]
     if (reasons.length === 0) return [ok(check, 'a generation and the API keys are served')]
+    // As `/readyz`: one partition that waits takes no answer from the others.
+    const isOneServed = positionsServed?.partitions.some(position => position !== undefined)
+    if (refused.length === 0 && isOneServed) {
+      const detail = `the API answers 503 for the organizations of some partitions: ${notServed.join(', ')}`
+      return [warning(check, detail, RUNBOOK_OF_PARTITIONS)]
+    }
     return [failed(check, `the API answers 503: ${[...new Set(reasons)].join(', ')}`, RUNBOOK)]
   })
 }

@@ -16,7 +16,7 @@ import { instantOf } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
 import { writeCsv } from '../export/csv.ts'
 import type { ExportSteps } from '../export/export.ts'
-import { describeFiles, describeTables, type FileDescription } from '../export/manifest.ts'
+import { describeFiles, describeTables, type FileDescription, refuseUnknownShard } from '../export/manifest.ts'
 import { ofOneCopy, refuseUnknown } from '../export/readers.ts'
 import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -99,11 +99,12 @@ export const closePeriod = async (options: CloseOptions, steps: CloseSteps): Pro
 
 const writeClose = async (
   directory: string,
-  { org, period, asOf, keysUntil, parkedUntil }: CloseOptions,
+  options: CloseOptions,
   given: CloseSteps,
   reads: AuditReads | undefined,
   key: SigningKey | undefined,
 ): Promise<CloseManifest> => {
+  const { org, period, asOf, keysUntil, parkedUntil } = options
   const steps = ofOneCopy(given, 'close again. Nothing is written')
   const { send, prefix, say, signal } = steps
   // The positions are read before the searches, which also find what is not published, while some before it is missing.
@@ -116,7 +117,9 @@ const writeClose = async (
     throw new CommandError('--as-of: nothing was recorded then')
   }
   const { name: generation } = read.generation
-  const { topic, partition, rules_version } = await steps.sourceOf(generation, org)
+  const source = await steps.sourceOf(generation, org)
+  refuseUnknownShard(source, options, steps)
+  const { topic, partition, rules_version } = source
   // Before long work.
   const keysEnd = positions['api-keys'][KEYS_PARTITION]?.position ?? 0
   if (keysUntil !== undefined && keysUntil > keysEnd) {
@@ -179,6 +182,7 @@ const writeClose = async (
   const after = await steps.readTotals(org, momentOf(last.id))
   assertSameProjection(before, await readProjection(send, prefix))
   const now = await steps.sourceOf(after.position.generation.name, org)
+  refuseUnknownShard(now, options, steps)
   const isSameSource = now.topic === topic && now.rules_version === rules_version
   if (!isSameSource || after.last?.seq !== last.seq) {
     throw new CommandError('another projection was made live meanwhile: close again. Nothing is written')

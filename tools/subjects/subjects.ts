@@ -148,7 +148,8 @@ export const eraseSubject = async (
     say(`${rep} of ${org}: sealed with ${shownKeys(states)}`)
     say(lossLine(found, texts))
     for (const line of leftLines(left)) say(line)
-    const command = `npx commission subjects erase ${org} ${rep} --confirm ${rep}`
+    const given = `${shared ? ' --shared' : ''}${completeUpTo === undefined ? '' : ` --complete-up-to ${timeOf(completeUpTo)}`}`
+    const command = `npx commission subjects erase ${org} ${rep} --confirm ${rep}${given}`
     say(`Nothing is changed yet. The texts are lost for ever with: ${command}`)
     for (const receipt of receipts) show(receipt, { erased_at: null })
     return exitCodes.done

@@ -57,17 +57,24 @@ test('a replay without a name never takes a name that a replay took before, nor 
     const { status, body } = await engine.send(asked)
     return { status, body: status === 404 ? { found: false } : (body as object) }
   })
-  const take = () => takeName({ request, prefix: 'p-sandbox' })
+  let there: readonly string[] = []
+  const take = (given?: string) => takeName(given, { request, prefix: 'p-sandbox', names: async () => there })
   expect(await take()).toBe('s1')
   // It was dropped: nothing else of it is left.
   expect(await take()).toBe('s2')
-  engine.put('p-sandbox-control', generationId('s3'), 1, { kind: 'generation', body: { generation: 's3' } })
+  expect([await take('s3'), await take('other')]).toEqual(['s3', 'other'])
+  // It was dropped, too.
   expect(await take()).toBe('s4')
   beside = () => {
     beside = () => undefined
     engine.put('p-sandbox-control', SANDBOX_NAMES_ID, 9, { kind: 'sandbox-names', body: { highest: 5 } })
   }
   expect(await take()).toBe('s6')
+  // A continued one leaves the highest number as it is.
+  expect([await take('s2'), await take()]).toEqual(['s2', 's7'])
+  // Of an earlier version, which noted no given name: a number below it may be of one that was dropped.
+  there = ['s12', 'other', 's9', 's99999999999999999999']
+  expect(await take()).toBe('s13')
 })
 
 test('a replay that was suspended checks its sandbox before its next request, and before each one until the check succeeds', async () => {

@@ -79,6 +79,18 @@ test('after a restore, the doctors of the API and of commands fail', async () =>
   expect(await examine('projection', world)).toEqual(finding('failed', 'test-g1-payouts, an index of g1'))
 })
 
+test('while only some partitions are served, the doctor of the API warns, and names the others', async () => {
+  const world = await served()
+  control(world, 'position:g1:1', { serve_from: 9 })
+  const [found] = await examine('api', world)
+  const detail = 'the API answers 503 for the organizations of some partitions: partition 1: not_read_again_yet'
+  const repair = 'docs/runbooks.md, CommissionPartitionNotServed'
+  expect(found).toEqual(expect.objectContaining({ outcome: 'warning', detail }))
+  expect(JSON.stringify(found)).toContain(repair)
+  control(world, 'position:g1:0', { serve_from: 9 })
+  expect(await examine('api', world)).toEqual(finding('failed', 'the API answers 503: partition 0: not_read_again_yet'))
+})
+
 test('the doctor of the API names each reason for which it answers 503', async () => {
   const lost = await served()
   control(lost, 'generation:g1', { lost: 'test-g1-payouts/0' })

@@ -1,12 +1,15 @@
 /** Closes of an organization with one period and one payout, through readers that the test changes meanwhile. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { createSigningKey, textOfSigningKey } from '../../../core/runtime/signing/note.ts'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import type { ListKind } from '../../../schemas/stored/documents.ts'
 import { type CloseOptions, type CloseSteps, closePeriod } from '../../../tools/evidence/close.ts'
+import type { ManifestSource } from '../../../tools/export/manifest.ts'
 import { sending } from '../../support/answering.ts'
+import { emptyCopy } from '../../support/growing-copies.ts'
 import { disk } from '../../support/watched-disk.ts'
 
 vi.mock('node:fs/promises', async original =>
@@ -58,11 +61,12 @@ const given = (
     keys: object
     seq: number
     id: string
-    source: object
+    source: ManifestSource
     positions: Record<string, object>
   }) => void = () => undefined,
   parked: readonly Place[] = [],
   keys: readonly KeyAt[] = [],
+  more: Pick<CloseOptions, 'sign'> & { readonly source?: Partial<ManifestSource> } = { sign: undefined },
 ) => {
   const positions: Record<string, object> = {
     'position:api-keys:0': { position: 12 },
@@ -79,7 +83,7 @@ const given = (
     keys: keysIdentity,
     seq: 9,
     id: 'made first',
-    source: { topic: 'events', partition: 1, rules_version: 5 },
+    source: { topic: 'events', partition: 1, rules_version: 5, ...more.source },
   }
   const shards = { total: 1, successful: 1, skipped: 0, failed: 0 }
   const said: string[] = []
@@ -128,9 +132,9 @@ const given = (
   const folder = mkdtempSync(join(tmpdir(), 'close-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const out = join(folder, 'march')
-  const more = { asOf: undefined, sign: undefined, audit: undefined, json: false }
+  const others = { asOf: undefined, sign: more.sign, audit: undefined, json: false }
   const close = (keysUntil?: number, parkedUntil?: CloseOptions['parkedUntil']) =>
-    closePeriod({ org: ORG, period: 'period_1', keysUntil, parkedUntil, out, ...more }, steps)
+    closePeriod({ org: ORG, period: 'period_1', keysUntil, parkedUntil, out, ...others }, steps)
   const read = (name: string) => readFileSync(join(out, name), 'utf8')
   return { folder, out, said, read, close }
 }
@@ -187,6 +191,24 @@ test('a close of another projection than at its beginning is refused, and nothin
   }
   const spare = given(live => (live.events = { ...identity, generation: 'g2' }))
   expect(await spare.close()).toBe(0)
+})
+
+test('while a recorded shard cannot be compared, a close warns, and is not signed', async () => {
+  const sign = join(emptyCopy(), 'key')
+  writeFileSync(sign, textOfSigningKey(createSigningKey('example.org')))
+  const unknown = { unknownShard: 'p-g1-payouts/0' }
+  const refusal = 'the shard p-g1-payouts/0 cannot be compared with the recorded one, and documents may be missing'
+  const laterUnknown = (live: { source: ManifestSource }): void => {
+    live.source = { ...live.source, ...unknown }
+  }
+  for (const [source, after] of [[unknown], [{}, laterUnknown]] as const) {
+    const signed = given(after, [], [], { sign, source })
+    await expect(signed.close()).rejects.toThrow(/^the shard p-g1-payouts\/0 cannot be compared.* Nothing was signed$/)
+    expect(readdirSync(signed.folder)).toEqual([])
+    const unsigned = given(after, [], [], { sign: undefined, source })
+    expect(await unsigned.close()).toBe(0)
+    expect(unsigned.said.join('\n')).toContain(refusal)
+  }
 })
 
 test('keys as of an offset that is not projected yet are refused, with the offset that is', async () => {

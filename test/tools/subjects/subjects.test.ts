@@ -241,6 +241,17 @@ test('an erasure says which texts stay readable, also if the key was destroyed b
   ])
 })
 
+test('without --confirm, an erasure shows the command that destroys the key under the same conditions', async t => {
+  const { erase, said, put, isKeyThere } = world(t, [sealed])
+  put.position({ time: DAY })
+  const command = 'npx commission subjects erase org_1 rep_7 --confirm rep_7'
+  expect(await erase({ confirm: undefined })).toBe(exitCodes.done)
+  expect(said.at(-1)).toMatch(new RegExp(`${command}$`))
+  expect(await erase({ confirm: undefined, shared: true, completeUpTo: DAY })).toBe(exitCodes.done)
+  expect(said.at(-1)).toMatch(new RegExp(`${command} --shared --complete-up-to 1970-01-02T00:00:00.000Z$`))
+  expect(isKeyThere()).toBe(true)
+})
+
 test('the first erasure says which texts stay readable, and which parked records may have some', async t => {
   const { erase, put, out, said } = world(t, [sealed, 'Ines'])
   put.parked(3, '{"org_id":"org_1","rep_id":"rep_7","destination":{"label":"Ines"}}')
