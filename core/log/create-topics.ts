@@ -2,11 +2,11 @@
  * Creates the two topics where they are missing, configured to keep every record. Leaves an existing topic unchanged.
  */
 
-import type { Admin } from 'kafkajs'
+import kafkajs, { type Admin } from 'kafkajs'
 import { KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import type { kafkaSettings, Read, topicSettings } from '../runtime/index.ts'
 import type { Durability } from './durability.ts'
-import { withRight } from './kafka/access-refusal.ts'
+import { accessRefusal, withRight } from './kafka/access-refusal.ts'
 import { assertOnePartition, checkTopicConfiguration, isUnknownTopic, type SourceAdmin } from './kafka/source.ts'
 
 type TopicsAdmin = SourceAdmin & Pick<Admin, 'listTopics' | 'createTopics'>
@@ -20,8 +20,7 @@ export type TopicsContext = {
 
 /**
  * Creates another topic of events with a number of partitions, configured like the first one, with its number of
- * replicas or more.
- * @returns false if it is there already
+ * replicas or more, unless it is there already.
  */
 export const createEventsTopic = async (
   topic: string,
@@ -31,13 +30,33 @@ export const createEventsTopic = async (
     'KAFKA_MAX_MESSAGE_BYTES' | 'KAFKA_REPLICATION_FACTOR'
   >,
   { replicas, own }: Durability,
-  { admin, sleep }: Pick<TopicsContext, 'admin' | 'sleep'>,
-): Promise<boolean> => {
-  const { KAFKA_MAX_MESSAGE_BYTES: messageBytes, KAFKA_REPLICATION_FACTOR: wanted = replicas } = settings
-  const entries = [...entriesOf(messageBytes), ...own]
-  const isNew = await create({ topic, numPartitions }, Math.max(wanted, replicas), entries, admin)
+  { admin, sleep, say }: TopicsContext,
+): Promise<void> => {
+  const entries = [...entriesOf(settings.KAFKA_MAX_MESSAGE_BYTES), ...own]
+  const wanted = settings.KAFKA_REPLICATION_FACTOR ?? (await readDefaultReplicas(admin))
+  const isNew = await create({ topic, numPartitions }, Math.max(wanted ?? replicas, replicas), entries, admin)
   await waitForTopic(topic, admin, sleep)
-  return isNew
+  if (!isNew) return
+  say(`${topic} created with ${numPartitions} partitions`)
+  if (wanted !== undefined) return
+  say(`${topic}: ${replicas} replicas, as before; the default of the brokers is unknown (KAFKA_REPLICATION_FACTOR)`)
+}
+
+const DEFAULT_REPLICAS = 'default.replication.factor'
+
+/** Returns the number of replicas of a topic that asks for none; undefined if Kafka does not tell it. */
+const readDefaultReplicas = async (admin: TopicsAdmin): Promise<number | undefined> => {
+  const { brokers, controller } = await admin.describeCluster()
+  const name = String(controller ?? brokers[0]?.nodeId)
+  const asked = { type: kafkajs.ConfigResourceTypes.BROKER, name, configNames: [DEFAULT_REPLICAS] }
+  try {
+    const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: [asked] })
+    const found = resources[0]?.configEntries.find(({ configName }) => configName === DEFAULT_REPLICAS)
+    return Number(found?.configValue) || undefined
+  } catch (error) {
+    if (accessRefusal(error) === undefined) throw error
+    return undefined
+  }
 }
 
 type WantedTopic = { readonly topic: string; readonly numPartitions: number; readonly isOfKeys: boolean }

@@ -49,6 +49,7 @@ import {
   rulesChanged,
   type Send,
   type ToldSetting,
+  type UnreadOfAutoCreate,
 } from '../store/index.ts'
 import { assertHasWritten, writtenChanged } from './stream/assign.ts'
 
@@ -68,26 +69,26 @@ export type InspectSteps = Pick<PrepareSteps, 'request' | 'prefix' | 'rulesVersi
 type Common = {
   readonly generations: Generations | undefined
   readonly told: readonly ToldSetting[]
-  /** Whether index templates of others could be read. */
-  readonly readTemplates: boolean
+  /** The check of index templates of others could not read this. */
+  readonly unread: UnreadOfAutoCreate | undefined
 }
 
 /** Inspects what all generations share: template, control index, live generation. */
 export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   const { request, prefix } = steps
   await putTemplate({ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }, steps)
-  const readTemplates = await assertNoAutoCreate(prefix, request)
+  const unread = await assertNoAutoCreate(steps, layoutOfNew({ shards: 1 }))
   const names = [...(await listIndices(steps)).keys()]
   const [control, definition] = controlDefinition(prefix)
   await assertSeesAll([control], { request })
   if (!names.includes(control)) {
     assertControlNotLost(names, prefix)
-    return { generations: undefined, told: [], readTemplates }
+    return { generations: undefined, told: [], unread }
   }
   const told = await inspectIndices({ [control]: definition }, request)
   await assertLiveNotLost(names, steps)
   const generations = await readGenerations(steps)
-  if (generations !== undefined) return { generations, told, readTemplates }
+  if (generations !== undefined) return { generations, told, unread }
   // An earlier first start was interrupted, or an index of ours has been made by somebody else.
   const ofFirst = [
     ...Object.entries(
@@ -96,7 +97,7 @@ export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
     ...Object.entries(indicesOf({ generation: API_KEYS_GENERATION }, false, { prefix, shards: 1 })),
   ].filter(([name]) => names.includes(name))
   const ofOthers = await inspectIndices(Object.fromEntries(ofFirst), request)
-  return { generations, told: [...told, ...ofOthers], readTemplates }
+  return { generations, told: [...told, ...ofOthers], unread }
 }
 
 type Inspected = { readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }

@@ -65,7 +65,7 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
-export { assertNoAutoCreate } from './generations/index-templates.ts'
+export { assertNoAutoCreate, type UnreadOfAutoCreate } from './generations/index-templates.ts'
 export {
   assertSameIndices,
   assertSeesAll,

@@ -13,6 +13,8 @@ export class StartedElasticsearch {
   /** Index templates of others. */
   readonly templates: object[] = []
   mayReadTemplates = true
+  /** `action.auto_create_index`; undefined: the user may not read it. */
+  autoCreateIndex: string | undefined = 'true'
   /** The answer to a template of ours. */
   templateStatus = 200
   /** Names of indices that are aliases instead. */
@@ -36,6 +38,11 @@ export class StartedElasticsearch {
     if (name === '_index_template') {
       if (method === 'GET' && !this.mayReadTemplates) throw new StopError('access_refused', 'Elasticsearch answers 403')
       return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
+    }
+    if (path === '/_cluster/settings') {
+      if (this.autoCreateIndex === undefined) throw new StopError('access_refused', 'Elasticsearch answers 403')
+      const defaults = { action: { auto_create_index: 'true' } }
+      return { status: 200, body: { persistent: { action: { auto_create_index: this.autoCreateIndex } }, defaults } }
     }
     if (name === '_security') return { status: this.privileges ? 200 : 400, body: this.privileges ?? {} }
     if (name === '_bulk') {

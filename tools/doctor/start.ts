@@ -5,7 +5,7 @@
 
 import { assertRulesKnown, type InspectSteps, inspectCommon, inspectStream } from '../../core/projection/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
-import { type Generations, readGeneration, type ToldSetting } from '../../core/store/index.ts'
+import { type Generations, readGeneration, type ToldSetting, type UnreadOfAutoCreate } from '../../core/store/index.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Attempt } from './attempts.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
@@ -23,7 +23,7 @@ export const checkStart = async (attempt: Attempt, stepsOf: (signal: AbortSignal
     found.generations = common.generations
     return [
       ...(common.generations === undefined ? [ok(CHECK, 'nothing is projected yet')] : []),
-      ...(common.readTemplates ? [] : [warning(CHECK, UNREAD_TEMPLATES, 'give the right manage_index_templates')]),
+      ...(common.unread === undefined ? [] : [unreadFinding(common.unread)]),
       ...common.told.map(settingFinding),
     ]
   })
@@ -83,8 +83,11 @@ const settingFinding = ({ index, setting, expected, got, consequence, reason }: 
   return failed(check, `a projector that may not put it back would stop: index_unsuitable: ${detail}`, mend)
 }
 
-const UNREAD_TEMPLATES =
-  'index templates cannot be read: one of others could let Elasticsearch create an index automatically'
+const unreadFinding = (unread: UnreadOfAutoCreate): Finding => {
+  const detail = `${unread} cannot be read: an index template of others could let Elasticsearch create an index`
+  const right = unread === 'index templates' ? 'manage_index_templates' : 'monitor on the cluster'
+  return warning(CHECK, `${detail} automatically`, `give the right ${right}`)
+}
 const ADVICE = 'docs/operating.md has each stop code'
 const textOf = ({ code, message }: StopError): string => `${code}: ${message}`
 

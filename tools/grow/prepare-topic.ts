@@ -30,8 +30,7 @@ export const prepareTopic = async (
   }
   const durability = await readDurability(admin, from)
   if (partitions !== undefined) {
-    const isNew = await createEventsTopic(to, partitions, topicSettings, durability, { admin, sleep })
-    if (isNew) say(`${to} created with ${partitions} partitions`)
+    await createEventsTopic(to, partitions, topicSettings, durability, { admin, sleep, say })
   }
   const target = await describeSource(admin, to).catch((error: unknown) => {
     if (!(error instanceof StopError) || error.code !== 'topic_missing') throw error

@@ -13,9 +13,8 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
-import { documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import type { PrepareSteps } from './prepare.ts'
 import { readControl, readGeneration } from './recorded.ts'
 
 /** Stored as `LiveDocument`: `active` as `kept`, `minPositions` as `floor`, `independentFrom` as `alone`. */
@@ -120,7 +119,7 @@ const readPositions = async (generation: string, { request, prefix }: Steps): Pr
   })
 }
 
-type Steps = Pick<PrepareSteps, 'request' | 'prefix'>
+type Steps = { readonly request: Ask; readonly prefix: string }
 
 /** Returns the generations in the document, with defaults for absent fields. */
 export const generationsIn = ({ body }: LiveDocument): Generations => {

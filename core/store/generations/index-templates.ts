@@ -4,8 +4,11 @@
  */
 import { FIRST_GENERATION, templateNameOf } from '../../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices } from '../../../schemas/stored/mappings.ts'
+import type { GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
-import type { Ask } from '../elasticsearch/client.ts'
+import type { Ask, Request } from '../elasticsearch/client.ts'
+import { readGenerations } from './generations.ts'
+import { readGeneration } from './recorded.ts'
 
 /** The template of a prefix. A longer prefix has priority: it wins over a shorter one with the same beginning. */
 export const templateOf = (prefix: string) => ({
@@ -14,29 +17,75 @@ export const templateOf = (prefix: string) => ({
   priority: 500 + prefix.length,
 })
 
+type Steps = { readonly request: Ask; readonly prefix: string }
+/** It cannot be checked without it, and the user may not read it. */
+export type UnreadOfAutoCreate = 'index templates' | 'action.auto_create_index'
+
 /**
- * @returns false if it cannot be checked, because the user may not read templates
+ * @param ofNew the layout of a new generation
+ * @returns what could not be read
  * @throws StopError `index_unsuitable` if a template of others wins, and lets Elasticsearch create an index of ours
  */
-export const assertNoAutoCreate = async (prefix: string, request: Ask): Promise<boolean> => {
+export const assertNoAutoCreate = async (
+  steps: Steps,
+  ofNew: Pick<GenerationBody, 'layout'>,
+): Promise<UnreadOfAutoCreate | undefined> => {
+  const { request, prefix } = steps
   const all = await readTemplates(request)
-  if (all === undefined) return false
+  if (all === undefined) return 'index templates'
   const ours = templateNameOf(prefix)
   const { priority } = templateOf(prefix)
   const above = all
     .filter(({ name, index_template }) => name !== ours && priorityOf(index_template) > priority)
     .toSorted((a, b) => priorityOf(b.index_template) - priorityOf(a.index_template))
-  const names = [commonIndices(prefix), generationIndices(prefix, { generation: FIRST_GENERATION }, { shards: 1 })]
-  for (const index of names.flatMap(Object.keys)) {
+  if (above.length === 0) return undefined
+  const names = await indexNames(steps, ofNew)
+  const unguarded = names.flatMap(index => {
     const wins = above.find(({ index_template }) => appliesTo(index_template, index))
-    if (wins === undefined || wins.index_template.allow_auto_create === false) continue
-    const of = `index template ${wins.name}, with priority ${priorityOf(wins.index_template)}`
-    throw new StopError(
-      'index_unsuitable',
-      `${index}: ${of}, wins over ${ours}, with ${priority}: Elasticsearch could create it automatically`,
-    )
+    return wins === undefined || wins.index_template.allow_auto_create === false ? [] : [{ index, wins }]
+  })
+  // A template that allows it overrides the setting of the cluster, which decides if the template does not say.
+  const allowed = unguarded.find(({ wins }) => wins.index_template.allow_auto_create)
+  const found = allowed ?? unguarded[0]
+  if (found === undefined) return undefined
+  const setting = allowed ? undefined : await readAutoCreateIndex(request)
+  if (setting === 'unread') return 'action.auto_create_index'
+  if (setting === 'false') return undefined
+  const of = `index template ${found.wins.name}, with priority ${priorityOf(found.wins.index_template)}`
+  throw new StopError(
+    'index_unsuitable',
+    `${found.index}: ${of}, wins over ${ours}, with ${priority}: Elasticsearch could create it automatically`,
+  )
+}
+
+/** Returns the indices that projectors write: those of each active generation, or of the first one. */
+const indexNames = async (steps: Steps, ofNew: Pick<GenerationBody, 'layout'>): Promise<readonly string[]> => {
+  const indices = [commonIndices(steps.prefix)]
+  for (const generation of (await ifThere(readGenerations(steps)))?.active ?? [FIRST_GENERATION]) {
+    const identity = (await ifThere(readGeneration(generation, steps))) ?? { generation, ...ofNew }
+    indices.push(generationIndices(steps.prefix, identity, { shards: 1 }))
   }
-  return true
+  return indices.flatMap(Object.keys)
+}
+
+/** Before the first start there is no control index. Later, its loss is told by the checks of a start. */
+const ifThere = <Found>(found: Promise<Found | undefined>): Promise<Found | undefined> =>
+  found.catch((error: unknown) => {
+    if (error instanceof StopError && error.code === 'index_missing') return undefined
+    throw error
+  })
+
+type ClusterSettings = Readonly<Record<string, { readonly action?: { readonly auto_create_index?: unknown } }>>
+
+/** Returns the setting in force: `unread` if Elasticsearch does not tell it. */
+const readAutoCreateIndex = async (request: Ask): Promise<string> => {
+  const settings = await readAnswer<ClusterSettings>('/_cluster/settings', ['*.action.auto_create_index'], request, {
+    include_defaults: true,
+  })
+  if (settings === undefined) return 'unread'
+  const { transient, persistent, defaults } = settings
+  const [inForce] = [transient, persistent, defaults].flatMap(given => given?.action?.auto_create_index ?? [])
+  return String(inForce)
 }
 
 /** Names the index templates of others that apply to the index: most likely one of them has changed it. */
@@ -61,14 +110,25 @@ const readTemplates = async (request: Ask): Promise<readonly Named[] | undefined
     'name',
     ...['index_patterns', 'priority', 'allow_auto_create'].map(field => `index_template.${field}`),
   ]
-  const query = { filter_path: fields.map(field => `index_templates.${field}`).join() }
+  const paths = fields.map(field => `index_templates.${field}`)
+  const answer = await readAnswer<{ readonly index_templates?: readonly Named[] }>('/_index_template', paths, request)
+  return answer && (answer.index_templates ?? [])
+}
+
+/** Returns undefined if Elasticsearch does not answer with it. */
+const readAnswer = async <Body extends object>(
+  path: string,
+  paths: readonly string[],
+  request: Ask,
+  query: Request['query'] = {},
+): Promise<Body | undefined> => {
   try {
-    const { status, body } = await request<{ readonly index_templates?: readonly Named[] }>({
+    const { status, body } = await request<Body>({
       method: 'GET',
-      path: '/_index_template',
-      query,
+      path,
+      query: { ...query, filter_path: paths.join() },
     })
-    return status === 200 ? (body.index_templates ?? []) : undefined
+    return status === 200 ? body : undefined
   } catch (error) {
     if (error instanceof StopError) return undefined
     throw error

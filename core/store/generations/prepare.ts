@@ -58,9 +58,9 @@ export type PrepareSteps = {
 
 /** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
-  const { prefix } = steps
+  const { prefix, layout } = steps
   await putTemplate({ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }, steps)
-  await assertNoAutoCreate(prefix, steps.request)
+  await assertNoAutoCreate(steps, layoutOfNew({ layout, shards: 1 }))
   await assertLiveNotLost(await prepareControl(steps), steps)
 }
 

@@ -164,12 +164,21 @@ describe('what stops a start is found, and nothing changes:', () => {
   })
 })
 
-test('a user who may not read index templates gets one warning, and the rest is inspected', async () => {
+test.each<[unread: string, make: (elasticsearch: World['elasticsearch']) => void]>([
+  ['index templates', elasticsearch => (elasticsearch.mayReadTemplates = false)],
+  [
+    'action.auto_create_index',
+    elasticsearch => {
+      elasticsearch.autoCreateIndex = undefined
+      elasticsearch.templates.push({ name: 'a', index_template: { index_patterns: '*', priority: 1_000 } })
+    },
+  ],
+])('a user who may not read %s gets one warning, and the rest is inspected', async (unread, make) => {
   const world = await started()
-  world.elasticsearch.mayReadTemplates = false
+  make(world.elasticsearch)
   const found = (await world.doctor()).filter(({ check }) => check === 'projection')
   expect(found.flatMap(({ outcome, detail }) => (outcome === 'ok' ? [] : [detail]))).toEqual([
-    'index templates cannot be read: one of others could let Elasticsearch create an index automatically',
+    `${unread} cannot be read: an index template of others could let Elasticsearch create an index automatically`,
   ])
   expect(found.length).toBeGreaterThan(1)
 })

@@ -9,7 +9,7 @@ const TO = 'commission.events-9'
 const source = { topic: FROM, cluster_id: 'cluster-1', partitions: 6 }
 
 type Topic = { readonly copies: readonly number[]; readonly own: Readonly<Record<string, string>> }
-type Asked = { readonly resources: readonly [{ readonly name: string }] }
+type Asked = { readonly resources: readonly [{ readonly type: number; readonly name: string }] }
 type Created = {
   readonly topics: readonly [
     {
@@ -32,12 +32,21 @@ const topicOf = (copies: readonly number[], own: Readonly<Record<string, string>
   own: { ...keepsAll, ...own },
 })
 
-/** Prepares the topic on a cluster with these topics. */
-const setUp = (from: Topic, to?: Topic) => {
+const refused = new kafkajs.KafkaJSProtocolError({
+  ...new Error('refused'),
+  ...{ type: 'CLUSTER_AUTHORIZATION_FAILED', code: 31, retriable: false },
+})
+
+/**
+ * Prepares the topic on a cluster with these topics.
+ * @param ofBrokers their default number of replicas; null: the user may not read it
+ */
+const setUp = (from: Topic, to?: Topic, ofBrokers: number | null = 1) => {
   const topics: Record<string, Topic> = { [FROM]: from, ...(to && { [TO]: to }) }
   const created: Created['topics'][number][] = []
+  const said: string[] = []
   const admin = {
-    describeCluster: async () => ({ clusterId: 'cluster-1' }),
+    describeCluster: async () => ({ clusterId: 'cluster-1', controller: 1, brokers: [{ nodeId: 1 }] }),
     createTopics: async ({ topics: [asked] }: Created) => {
       if (topics[asked.topic] !== undefined) return false
       created.push(asked)
@@ -49,7 +58,12 @@ const setUp = (from: Topic, to?: Topic) => {
       const partitions = topics[name]?.copies.map(copies => ({ leader: 1, replicas: Array(copies).fill(1) }))
       return { topics: [{ partitions }] }
     },
-    describeConfigs: async ({ resources: [{ name }] }: Asked) => {
+    describeConfigs: async ({ resources: [{ type, name }] }: Asked) => {
+      if (type === kafkajs.ConfigResourceTypes.BROKER) {
+        if (ofBrokers === null) throw refused
+        const configEntries = [{ configName: 'default.replication.factor', configValue: String(ofBrokers) }]
+        return { resources: [{ configEntries }] }
+      }
       const own = topics[name]?.own ?? {}
       const configEntries = Object.entries({ ...defaults, ...own }).map(([configName, configValue]) => {
         const { TOPIC_CONFIG, DEFAULT_CONFIG } = kafkajs.ConfigSource
@@ -63,11 +77,11 @@ const setUp = (from: Topic, to?: Topic) => {
     return prepareTopic({ to: TO, partitions: 9 }, source, admin as unknown as Admin, {
       topics: { events: FROM, 'api-keys': 'commission.api-keys' },
       topicSettings: readSettings({ ...kafkaSettings, ...topicSettings }, given),
-      say: () => undefined,
+      say: line => void said.push(line),
       sleep: async () => undefined,
     })
   }
-  return { created, run }
+  return { created, said, run }
 }
 const six = (copies: number): number[] => Array(6).fill(copies)
 const nine = (copies: number): number[] => Array(9).fill(copies)
@@ -87,6 +101,21 @@ test('KAFKA_REPLICATION_FACTOR gives a new topic more replicas, but never fewer'
   const fewer = setUp(topicOf(six(2)))
   await fewer.run({ KAFKA_REPLICATION_FACTOR: '1' })
   expect(fewer.created).toMatchObject([{ replicationFactor: 2 }])
+})
+
+test('without KAFKA_REPLICATION_FACTOR a new topic has the replicas of the brokers, if those are more', async () => {
+  const { created, said, run } = setUp(topicOf(six(1)), undefined, 3)
+  await run()
+  expect(created).toMatchObject([{ replicationFactor: 3 }])
+  expect(said).toEqual([`${TO} created with 9 partitions`])
+})
+
+test('a new topic has as many replicas as the one before, and says so, if the default of brokers is unknown', async () => {
+  const { created, said, run } = setUp(topicOf(six(2)), undefined, null)
+  await run()
+  expect(created).toMatchObject([{ replicationFactor: 2 }])
+  const why = 'the default of the brokers is unknown (KAFKA_REPLICATION_FACTOR)'
+  expect(said).toEqual([`${TO} created with 9 partitions`, `${TO}: 2 replicas, as before; ${why}`])
 })
 
 test.each([

@@ -1,9 +1,8 @@
-/** Which index templates of others apply to an index. `prepare.test.ts` has those that stop a start. */
-import { expect, test } from 'vitest'
+/** Which index templates of others apply to an index, and which of them stop a start. */
+import { describe, expect, test } from 'vitest'
 import { templatesThatApply } from '../../../../core/store/generations/index-templates.ts'
-import { StartedElasticsearch } from '../../../projector/started-elasticsearch.ts'
-
-const name = 'test-g1-payouts'
+import { prepareCommon } from '../../../../core/store/generations/prepare.ts'
+import { StartedElasticsearch as Elasticsearch } from '../../../projector/started-elasticsearch.ts'
 
 test.each([
   ['*', true],
@@ -15,9 +14,92 @@ test.each([
   ['test-g1-payouts*x', false],
   ['*-reps', false],
 ])('a template with the pattern %s applies: %s', async (pattern, applies) => {
-  const elasticsearch = new StartedElasticsearch()
+  const elasticsearch = new Elasticsearch()
   elasticsearch.templates.push({ name: 'its-name', index_template: { index_patterns: pattern } })
-  expect(await templatesThatApply(name, elasticsearch.request)).toBe(
+  expect(await templatesThatApply('test-g1-payouts', elasticsearch.request)).toBe(
     applies ? '; index templates of others that apply to it: its-name' : '',
   )
+})
+
+/** The first part of a start: it prepares the indices that all generations share. */
+const start = (elasticsearch: Elasticsearch): Promise<void> =>
+  prepareCommon({ request: elasticsearch.request, prefix: 'test', shards: 1 })
+
+type Template = {
+  readonly index_patterns: string | readonly string[]
+  readonly priority?: number
+  readonly allow_auto_create?: boolean
+}
+const ofEvery: Template = { index_patterns: ['*'], priority: 1_000 }
+const beside = (...templates: readonly Template[]): Elasticsearch => {
+  const elasticsearch = new Elasticsearch()
+  elasticsearch.templates.push(...templates.map(index_template => ({ name: 'others', index_template })))
+  return elasticsearch
+}
+const refusal = (index: string, priority: number) => ({
+  code: 'index_unsuitable',
+  message: expect.stringContaining(
+    `${index}: index template others, with priority ${priority}, wins over test-no-auto-create, with 504`,
+  ),
+})
+
+describe('a start', () => {
+  test.each([
+    ['of every index', ofEvery, 'test-control'],
+    ['of one index', { index_patterns: 'test-g1-payouts', priority: 505 }, 'test-g1-payouts'],
+    ['that allows it', { index_patterns: ['test-*'], priority: 505, allow_auto_create: true }, 'test-control'],
+  ])('is refused while a template of others, %s, wins', async (_, template, index) => {
+    const elasticsearch = beside(template)
+    await expect(start(elasticsearch)).rejects.toMatchObject(refusal(index, template.priority ?? 0))
+    expect([...elasticsearch.indices.keys()]).toEqual([])
+  })
+
+  test.each([
+    ['has a lower priority', { index_patterns: ['*'], priority: 503 }],
+    ['has none', { index_patterns: ['*'] }],
+    ['forbids it too', { ...ofEvery, allow_auto_create: false }],
+    ['is for other indices', { index_patterns: ['test-other-*'], priority: 1_000 }],
+    ['is for indices of an older layout only', { index_patterns: '*-reps', priority: 1_000 }],
+  ])('is not refused because of a template of others that %s', async (_, template) => {
+    await start(beside(template))
+  })
+
+  test('goes on if it may not read the templates, or the setting of the cluster', async () => {
+    const withoutTemplates = beside(ofEvery)
+    withoutTemplates.mayReadTemplates = false
+    await start(withoutTemplates)
+    const withoutSetting = beside(ofEvery)
+    withoutSetting.autoCreateIndex = undefined
+    await start(withoutSetting)
+  })
+
+  test('goes on beside a template that does not say, if action.auto_create_index is false', async () => {
+    const elasticsearch = beside(ofEvery)
+    elasticsearch.autoCreateIndex = 'false'
+    await start(elasticsearch)
+  })
+
+  test('is refused beside a template that allows it, whatever action.auto_create_index is', async () => {
+    const elasticsearch = beside(ofEvery, {
+      index_patterns: 'test-g1-payouts',
+      priority: 2_000,
+      allow_auto_create: true,
+    })
+    for (const setting of ['false', undefined]) {
+      elasticsearch.autoCreateIndex = setting
+      await expect(start(elasticsearch)).rejects.toMatchObject(refusal('test-g1-payouts', 2_000))
+    }
+  })
+
+  test.each([
+    ['after a rebuild', { layout: 3 }, 'test-g2-*', 'test-g2-payouts'],
+    ['of an older layout', {}, '*-reps', 'test-g2-reps'],
+  ])('looks at the indices of the live generation, %s', async (_, layout, index_patterns, index) => {
+    const elasticsearch = beside({ index_patterns, priority: 1_000 })
+    await start(elasticsearch)
+    elasticsearch.documents.set('test-control/live', { kind: 'live', body: { generation: 'g2' } })
+    const body = { generation: 'g2', ...layout }
+    elasticsearch.documents.set('test-control/generation:g2', { kind: 'generation', body })
+    await expect(start(elasticsearch)).rejects.toMatchObject(refusal(index, 1_000))
+  })
 })

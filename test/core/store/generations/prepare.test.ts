@@ -85,38 +85,6 @@ describe('a first start', () => {
     expect((await started()).asked[0]).toBe('PUT /_index_template/test-no-auto-create')
   })
 
-  test.each([
-    ['of every index', { index_patterns: ['*'], priority: 1_000 }, 'test-control'],
-    ['of one index', { index_patterns: 'test-g1-payouts', priority: 505 }, 'test-g1-payouts'],
-    ['that allows it', { index_patterns: ['test-*'], priority: 505, allow_auto_create: true }, 'test-control'],
-  ])('and every later one is refused while a template of others, %s, wins', async (_, index_template, index) => {
-    const elasticsearch = await started()
-    elasticsearch.templates.push({ name: 'others', index_template })
-    const { priority } = index_template
-    const refused = start(elasticsearch)
-    await expect(refused).rejects.toThrow(stops('index_unsuitable'))
-    await expect(refused).rejects.toThrow(
-      `${index}: index template others, with priority ${priority}, wins over test-no-auto-create, with 504`,
-    )
-  })
-
-  test.each([
-    ['has a lower priority', { index_patterns: ['*'], priority: 503 }],
-    ['has none', { index_patterns: ['*'] }],
-    ['forbids it too', { index_patterns: ['*'], priority: 1_000, allow_auto_create: false }],
-    ['is for other indices', { index_patterns: ['test-other-*'], priority: 1_000 }],
-  ])('is not refused because of a template of others that %s', async (_, index_template) => {
-    const elasticsearch = new Elasticsearch()
-    elasticsearch.templates.push({ name: 'others', index_template })
-    expect(await start(elasticsearch)).toBe('g1')
-  })
-
-  test('goes on if it may not read the templates', async () => {
-    const elasticsearch = new Elasticsearch()
-    elasticsearch.mayReadTemplates = false
-    expect(await start(elasticsearch)).toBe('g1')
-  })
-
   test('that was interrupted after any request is completed by the next start', async () => {
     const whole = await started()
     for (let requests = 1; requests < whole.asked.length; requests++) {
