@@ -114,6 +114,8 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
   let served = state.changes && new ServedChanges(held, state.changes)
   let { proved, continues } = state
   let running = 0
+  /** Whether an `update` with `onChange` runs: only it says what is handed over. */
+  let isHandingOver = false
 
   const apply = (change: Change): void => {
     served?.add(change)
@@ -141,6 +143,17 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       }
     } finally {
       running--
+    }
+  }
+  const handOver = async (change: Change, onChange: (change: Change) => unknown): Promise<void> => {
+    const before = handedOver
+    // Before the call: it may store the state.
+    handedOver = change.id
+    try {
+      await onChange(change)
+    } catch (error) {
+      handedOver = before
+      throw error
     }
   }
   const totals = (): Total[] => add(payouts.values(), payrollRecords.values())
@@ -233,25 +246,23 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     payrollRecords,
     totals,
     update: async onChange => {
+      if (onChange && isHandingOver) throw new Error('another update hands over changes of this copy')
+      isHandingOver ||= onChange !== undefined
       let count = 0
-      for await (const change of applying(client.changes, onChange && handedOver)) {
-        const before = handedOver
-        // Before the call: it may store the state.
-        handedOver = change.id
-        try {
-          await onChange?.(change)
-        } catch (error) {
-          handedOver = before
-          throw error
+      try {
+        for await (const change of applying(client.changes, onChange && handedOver)) {
+          if (onChange) await handOver(change, onChange)
+          count++
         }
-        count++
+        if (!isHandingOver) handedOver = lastChangeId
+      } finally {
+        if (onChange) isHandingOver = false
       }
-      if (!onChange) handedOver = lastChangeId
       return count
     },
     follow: async function* () {
       for await (const change of applying(client.follow, handedOver)) {
-        handedOver = change.id
+        if (!isHandingOver) handedOver = change.id
         yield change
       }
     },

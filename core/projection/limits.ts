@@ -34,9 +34,10 @@ export const DOUBTED_READ_MS = 1_000
 
 /**
  * Milliseconds after which a projector looks whether its indices are the same, and its partition its own, before it
- * writes: it may have stood still meanwhile. Longer than a bulk request takes, so hardly any waits for it.
+ * writes: it may have stood still meanwhile. Not longer than the group waits after its last heartbeat, before it gives
+ * the partition to another one: SESSION_TIMEOUT_MS less HEARTBEAT_INTERVAL_MS.
  */
-export const STOOD_STILL_MS = 15_000
+export const STOOD_STILL_MS = 7_000
 
 /** Milliseconds between two refreshes of a rebuild or a replay; a projector has the setting FRESHNESS_MS. */
 export const REFRESH_INTERVAL_MS = 25

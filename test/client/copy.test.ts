@@ -195,6 +195,26 @@ test.each(['rep_1.1', 'payout_1', 'payout_2'])(
   },
 )
 
+test('while an update hands over changes, a further one is refused, and a follow or plain update leaves none out', async () => {
+  const copy = continueCopy(clientAfter(), empty)
+  const [held, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const first = copy.update(async ({ id }) => {
+    if (id !== 'payout_1') return
+    reached.resolve()
+    await held.promise
+    throw new Error('the disk is full')
+  })
+  await reached.promise
+  await expect(copy.update(() => undefined)).rejects.toThrow('another update hands over changes of this copy')
+  for await (const { id } of copy.follow()) if (id === 'payroll_1') break
+  await copy.update()
+  held.resolve()
+  await expect(first).rejects.toThrow('the disk is full')
+  const seen: string[] = []
+  await copy.update(({ id }) => void seen.push(id))
+  expect(seen).toEqual(idsOf(changes, 'payout_1'))
+})
+
 test('a copy that continues a state begins with the change whose onChange failed', async () => {
   const failed = await failedAt('rep_1.1')
   const copy = continueCopy(clientAfter(), JSON.parse(JSON.stringify(failed.state())))

@@ -75,6 +75,11 @@ describe('an API process', () => {
     expect((await fetch(`${api.adminUrl}/livez`, { method: 'POST' })).status).toBe(405)
     expect((await fetch(`${api.url.replace('/api/v1', '')}/livez`)).status).toBe(404)
     await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
+    expect(await (await fetch(`${api.adminUrl}/readyz`)).json()).toMatchObject({
+      ready: true,
+      partitions_not_served: { 3: 'no_position' },
+    })
+    await store.call('DELETE', `/${store.prefix}-control/_doc/live`)
     expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
   })
 

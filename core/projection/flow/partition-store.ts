@@ -104,6 +104,7 @@ export class StreamStore {
       limitBulks(async () => {
         // Not before: a request may wait here for long.
         await intact.renew(() => look(signal))
+        await request.beforeSending?.()
         return health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)
       })
     this.sendWrite = createBatcher(bulks, sendBulk, this.refreshing.untilRefreshed)
@@ -265,13 +266,12 @@ export class PartitionStore {
     const { layout, shared, signal, stream } = this.#parts
     const { health, retryOptions } = shared.context
     const stored = pack(decided, layout, last ? writtenDocument(last, this.published, this.#parts) : undefined)
+    const first = decided.reduce((lowest, { version }) => Math.min(lowest, version), Number.POSITIVE_INFINITY)
+    const offsets = { first, last: last?.offset ?? Number.POSITIVE_INFINITY }
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
-          request: async request => {
-            await this.#assertOwn(last?.offset ?? Number.POSITIVE_INFINITY)
-            return shared.sendWrite(request, signal)
-          },
+          request: request => shared.sendWrite({ ...request, beforeSending: () => this.#assertOwn(offsets) }, signal),
           getDocuments: this.#get,
           pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
           count: (outcome, items) => stream.onWritten(outcome, items),
@@ -296,10 +296,17 @@ export class PartitionStore {
     return this.#parts.shared.refreshing.refresh(indices, delay)
   }
 
-  /** @param offset of the last record of the batch that is to be written */
-  async #assertOwn(offset: number): Promise<void> {
+  /**
+   * @param first offset of the batch that is to be written: this process has not published it
+   * @throws PublishedByAnother; Unanswered while another owner publishes the batch: it goes on, or the group gives this
+   *   process the partition again, from the published position
+   */
+  async #assertOwn({ first, last }: { readonly first: number; readonly last: number }): Promise<void> {
+    const position = (): number => this.published.current().position
     await this.#own.renew(this.published.readAgain)
-    if (this.published.current().position > offset) throw new PublishedByAnother()
+    if (position() > first && position() <= last) await this.published.readAgain()
+    if (position() > last) throw new PublishedByAnother()
+    if (position() > first) throw new Unanswered('elasticsearch', 409, 'another owner publishes these offsets')
   }
 
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {

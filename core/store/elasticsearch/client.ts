@@ -34,6 +34,8 @@ export type Request = {
   readonly answerBytesMax?: number
   /** Throws Unanswered if an item of the answer may succeed later: see `sendWhole`. */
   readonly check?: (answer: Answer) => void
+  /** The sender of bulk requests calls it when it sends the request, which may be long after it was made. */
+  readonly beforeSending?: () => Promise<void>
 }
 
 /**
@@ -302,7 +304,12 @@ export const bulks: BatchableKind = {
   sizeOf: ({ bulk }) => bulk?.length ?? 0,
   smallSize: SMALL_BULK_BYTES,
   maxSize: BATCHED_BYTES,
-  combine: requests => ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }),
+  combine: requests => {
+    const looks = requests.flatMap(({ beforeSending }) => beforeSending ?? [])
+    const bulk = Buffer.concat(requests.flatMap(({ bulk: one }) => one ?? []))
+    const together = async (): Promise<void> => void (await Promise.all(looks.map(look => look())))
+    return { ...requests[0], bulk, ...(looks.length > 0 && { beforeSending: together }) }
+  },
   divide: (answer, requests) => {
     const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
     return split(itemsOf(answer), counts)?.map(items => ({ ...answer, body: { items } }))

@@ -44,13 +44,13 @@ export const assertNoAutoCreate = async (
     const wins = above.find(({ index_template }) => appliesTo(index_template, index))
     return wins === undefined || wins.index_template.allow_auto_create === false ? [] : [{ index, wins }]
   })
+  if (unguarded.length === 0) return undefined
   // A template that allows it overrides the setting of the cluster, which decides if the template does not say.
   const allowed = unguarded.find(({ wins }) => wins.index_template.allow_auto_create)
-  const found = allowed ?? unguarded[0]
-  if (found === undefined) return undefined
   const setting = allowed ? undefined : await readAutoCreateIndex(request)
   if (setting === 'unread') return 'action.auto_create_index'
-  if (setting === 'false') return undefined
+  const found = allowed ?? unguarded.find(({ index }) => createsAutomatically(String(setting), index))
+  if (found === undefined) return undefined
   const of = `index template ${found.wins.name}, with priority ${priorityOf(found.wins.index_template)}`
   throw new StopError(
     'index_unsuitable',
@@ -86,6 +86,13 @@ const readAutoCreateIndex = async (request: Ask): Promise<string> => {
   const { transient, persistent, defaults } = settings
   const [inForce] = [transient, persistent, defaults].flatMap(given => given?.action?.auto_create_index ?? [])
   return String(inForce)
+}
+
+/** @param setting `true`, `false`, or patterns with `+` or `-` before them, of which the first that matches decides */
+const createsAutomatically = (setting: string, index: string): boolean => {
+  if (setting === 'true' || setting === 'false') return setting === 'true'
+  const first = setting.split(',').find(pattern => matches(pattern.trim().replace(/^[+-]/, ''), index))
+  return first !== undefined && !first.trim().startsWith('-')
 }
 
 /** Names the index templates of others that apply to the index: most likely one of them has changed it. */

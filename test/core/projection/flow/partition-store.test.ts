@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import type { DecidedDocument } from '../../../../core/ledger/decide/project.ts'
 import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
+import { HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS } from '../../../../core/log/limits.ts'
 import { PartitionStore, StreamStore } from '../../../../core/projection/flow/partition-store.ts'
 import { BULKS_IN_FLIGHT, DOUBTED_READ_MS, STOOD_STILL_MS } from '../../../../core/projection/limits.ts'
 import type { StopError } from '../../../../core/runtime/failures.ts'
@@ -72,7 +73,7 @@ const setUp = (
     { identity: atStart, prefix: 'p' },
   )
   // The position that another process publishes meanwhile, and the one that this process knows.
-  const position = { stored: 0, known: 0 }
+  const position = { stored: 0, known: 0, onRead: (): void => undefined }
   const store = new PartitionStore({
     ...{ identity: atStart, prefix: 'p', layout: layoutOf('p', identity), partition: 0, shared },
     published: {
@@ -80,6 +81,7 @@ const setUp = (
       advance: async () => undefined,
       advanceTime: async () => undefined,
       readAgain: async () => {
+        position.onRead()
         position.known = position.stored
       },
     },
@@ -180,10 +182,11 @@ test('a check of a followed generation counts for a moment, but not for a read t
   expect(await asked()).toEqual(CHECKED)
 })
 
+const REP = { kind: 'reps', id: 'org_1:rep_1', version: 7, line: '{"org_id":"org_1"}' } as DecidedDocument
+
 /** Writes one rep, of the record at offset 7, a time after it was packed. */
 const writeAfter = async ({ store, requests, clock }: ReturnType<typeof setUp>, milliseconds: number) => {
-  const rep = { kind: 'reps', id: 'org_1:rep_1', version: 7, line: '{"org_id":"org_1"}' } as DecidedDocument
-  const write = store.packBatch([rep], { offset: 7, sha256: 'hash' })
+  const write = store.packBatch([REP], { offset: 7, sha256: 'hash' })
   clock.now += milliseconds
   requests.length = 0
   await write().catch((error: unknown) => requests.push(`${(error as StopError).code}`))
@@ -218,7 +221,7 @@ test('a process that stood still while its indices were made anew writes nothing
 test('what another process has published meanwhile is not written: the log may have other records there now', async () => {
   const steps = setUp(() => undefined)
   steps.position.stored = 8
-  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual([])
+  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual(READ_AND_CHECKED)
 })
 
 test('what another process has not published yet is written', async () => {
@@ -265,8 +268,7 @@ test('a write that had to wait for others looks when it is sent', async () => {
   )
   const line = JSON.stringify({ org_id: 'org_1', name: 'x'.repeat(BULK_BYTES * 0.75) })
   const writes = Array.from({ length: BULKS_IN_FLIGHT + 1 }, (_, place) => {
-    const rep = { kind: 'reps', id: `org_1:rep_${place}`, version: place, line } as DecidedDocument
-    return steps.store.packBatch([rep], { offset: place, sha256: 'hash' })()
+    return steps.store.packBatch([{ ...REP, version: place, line }], { offset: place, sha256: 'hash' })()
   })
   await vi.waitFor(() => expect(steps.requests.length).toBeGreaterThanOrEqual(BULKS_IN_FLIGHT))
   steps.clock.now += STOOD_STILL_MS
@@ -275,4 +277,41 @@ test('a write that had to wait for others looks when it is sent', async () => {
   const outcomes = await Promise.allSettled(writes)
   expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([{ status: 'rejected', reason: replaced }])
   expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(BULKS_IN_FLIGHT)
+})
+
+test('a batch that another process is publishing waits until all of it is published, and is not written', async () => {
+  const steps = setUp(() => undefined)
+  const reps = [15, 16, 20].map(version => ({ ...REP, id: `org_1:rep_${version}`, version }))
+  const write = steps.store.packBatch(reps, { offset: 20, sha256: 'hash' })
+  steps.clock.now += STOOD_STILL_MS
+  steps.position.stored = 18
+  let reads = 0
+  steps.position.onRead = () => {
+    if (++reads === 5) steps.position.stored = 21
+  }
+  await write()
+  expect(steps.requests).not.toContain('POST /_bulk')
+})
+
+test('a write that had to wait for others looks at its position when it is sent', async () => {
+  const { promise: goesOn, resolve } = Promise.withResolvers<void>()
+  const steps = setUp(
+    () => undefined,
+    identity,
+    path => (path === '/_bulk' ? goesOn : undefined),
+  )
+  const line = JSON.stringify({ org_id: 'org_1', name: 'x'.repeat(BULK_BYTES * 0.75) })
+  const writes = Array.from({ length: BULKS_IN_FLIGHT + 1 }, (_, place) =>
+    steps.store.packBatch([{ ...REP, version: place, line }], { offset: place, sha256: 'hash' })(),
+  )
+  await vi.waitFor(() => expect(steps.requests.length).toBeGreaterThanOrEqual(BULKS_IN_FLIGHT))
+  steps.clock.now += STOOD_STILL_MS
+  steps.position.stored = 100
+  resolve()
+  await Promise.all(writes)
+  expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(BULKS_IN_FLIGHT)
+})
+
+test('a process looks before the group can have given its partition to another one', () => {
+  expect(STOOD_STILL_MS).toBeLessThanOrEqual(SESSION_TIMEOUT_MS - HEARTBEAT_INTERVAL_MS)
 })

@@ -79,6 +79,20 @@ describe('a start', () => {
     await start(elasticsearch)
   })
 
+  test.each([
+    ['.monitoring*,.watches', true],
+    ['-test-*,+*', true],
+    ['+test-*', false],
+    ['.watches, *', false],
+    ['true', false],
+  ])('beside a template that does not say, action.auto_create_index decides: %s', async (setting, goesOn) => {
+    const elasticsearch = beside(ofEvery)
+    elasticsearch.autoCreateIndex = setting
+    const starting = start(elasticsearch)
+    if (goesOn) await starting
+    else await expect(starting).rejects.toMatchObject({ code: 'index_unsuitable' })
+  })
+
   test('is refused beside a template that allows it, whatever action.auto_create_index is', async () => {
     const elasticsearch = beside(ofEvery, {
       index_patterns: 'test-g1-payouts',
