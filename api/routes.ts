@@ -74,7 +74,7 @@ export const createRoutes = (
   }
   /**
    * Opens sealed texts, and remembers their state for the entity tag. Only reps and payroll records can have any: a
-   * page of payouts passes as it is.
+   * page of payouts passes as it is, with the tag of its content.
    */
   const opened = async <Of extends Page>(ctx: Context<Answerable>, page: Of): Promise<Of> => {
     const { hits, state } = await openRecords.hits(orgOf(ctx), page.hits, ctx.state.signal)

@@ -59,7 +59,10 @@ export const PAGE_BYTES_MAX = 16 * 1024 * 1024
 /** Bytes of payouts that totals of a deal may add up: those of some 100,000 payouts with 6 lines. */
 export const DEAL_BYTES_MAX = 128 * 1024 * 1024
 
-/** Seconds that a request may wait for the next change. */
+/**
+ * Seconds that a request may wait for the next change. docs/reading.md repeats it. Proxies must wait longer:
+ * `proxy_read_timeout` in deploy/chart/files/explorer.conf and docs/examples/nginx.conf. Both clients wait 30 s.
+ */
 export const WAIT_SECONDS_MAX = 60
 
 /** Bytes of an answer per unit of the rate limit: four times a page of 200 payouts with 6 lines each (247 KB). */

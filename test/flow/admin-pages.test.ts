@@ -160,12 +160,12 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
   test('the status page shows what is missing, and reloads itself', async () => {
     const { store, api } = await shared()
     const { page, wrong } = await open('/')
-    await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
+    await store.call('DELETE', `/${store.prefix}-control/_doc/live`)
     await page.getByRole('heading', { name: 'Commission API: not ready' }).waitFor()
     // On a busy machine the page may first say that Elasticsearch is slow.
     await eventually(async () =>
       expect(await page.locator('.wrong li').allInnerTexts()).toEqual([
-        'The API cannot answer: no_position. Runbook: CommissionServedTimeUnknown',
+        'The API cannot answer: no_live_generation. Runbook: CommissionServedTimeUnknown',
       ]),
     )
     expect(await page.locator('body').innerText()).toContain('The positions of the projection cannot be read now.')

@@ -9,7 +9,7 @@
 
 import { Unanswered } from '../../core/runtime/index.ts'
 import type { Coverage, DocumentVersion, SearchAnswer } from '../../core/store/index.ts'
-import { partitionOf } from '../../schemas/partition.ts'
+import { KEYS_PARTITION, partitionOf } from '../../schemas/partition.ts'
 import { keptIdIn } from '../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout, IndexKind } from '../../schemas/stored/layout.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
@@ -78,7 +78,7 @@ export async function* findLeftovers(
         const kind = layout.kindOf(_index, _id)
         if (kind === undefined) throw new CommandError(`${_index} is not an index of the generation, but an alias`)
         if (keptIdIn(_id) !== undefined) return []
-        const partition = isOfKeys ? 0 : partitionIn(hit, positions.length)
+        const partition = isOfKeys ? KEYS_PARTITION : partitionIn(hit, positions.length)
         if (version < (positions[partition] ?? 0)) return []
         return [{ address: { _index, _id, routing }, kind, partition, version, _seq_no, _primary_term }]
       })

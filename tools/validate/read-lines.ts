@@ -13,7 +13,7 @@ import { encodeHeaders } from '../../core/log/index.ts'
 import { eventSchemas, type Stream } from '../../schemas/events.ts'
 import { DATA_DEPTH_MAX } from '../../schemas/limits.ts'
 import { typeNameOf } from '../../schemas/objects.ts'
-import { partitionOf } from '../../schemas/partition.ts'
+import { KEYS_PARTITION, partitionOf } from '../../schemas/partition.ts'
 import { rangeOf } from '../archive/redaction/json-ranges.ts'
 import { CommandError } from '../failures.ts'
 
@@ -96,7 +96,8 @@ type Parts = {
 const recordOf = (parts: Parts, { partitions, now }: ReadOptions): ReadRecord => {
   const { type, key, value, headers, timestamp = now } = parts
   const stream = parts.stream ?? (type !== undefined && type in eventSchemas['api-keys'] ? 'api-keys' : 'events')
-  const chosen = stream === 'api-keys' || key === null ? 0 : partitionOf(key.toString('utf8'), partitions)
+  const ofEvents = key === null ? 0 : partitionOf(key.toString('utf8'), partitions)
+  const chosen = stream === 'api-keys' ? KEYS_PARTITION : ofEvents
   const record = { offset: 0, timestamp, key, value, headers: encodeHeaders(headers) }
   return { stream, partition: parts.partition ?? chosen, record }
 }

@@ -8,6 +8,7 @@
 import { Cache, type ReadDocuments, RULES_VERSION } from '../../core/ledger/index.ts'
 import { firstKeyRulesUntil, multiGet, readDocuments } from '../../core/store/index.ts'
 import { parkCodes } from '../../schemas/errors.ts'
+import { KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import type { CommandContext, Out } from '../context.ts'
 import { linesIn } from '../export/lines.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -114,7 +115,10 @@ const decideOn = (sources: Sources, firstOffset: number): Decide => {
 const decideFromNothing = (partitions: number): Decide => {
   const read: ReadDocuments = async keys => new Map(keys.map(key => [key, null]))
   return decideOn(
-    { events: { topic: 'events', partitions, read }, 'api-keys': { topic: 'api-keys', partitions: 1, read } },
+    {
+      events: { topic: 'events', partitions, read },
+      'api-keys': { topic: 'api-keys', partitions: KEYS_PARTITIONS, read },
+    },
     0,
   )
 }

@@ -62,6 +62,7 @@ const decide = (event: SequencedEvent<Data, PayoutRefs>, state: State): Decision
       body: { ...chain, payouts: [...chain.payouts, { seq, id: data.id }] },
     }),
   ]
+  // Only this event can have replaced it: a repeat overwrites what it wrote before with the same.
   if (reads.replaced) {
     const replaced = state.payout(reads.replaced)
     if (replaced === null) throw new Error('a chain names a payout that does not exist')

@@ -6,10 +6,10 @@
  *   copies (docs/decisions/0094). The position is read from its primary each time, so that a projector that stood still
  *   counts nothing of a log that was set back meanwhile. It is stored only if its generation has the recorded shards
  *   after it was counted: two counts of a shard that lost documents agree.
- * Can go wrong: Elasticsearch does not answer (tried again later). The stream ends before what is stored becomes
- *   searchable, if another content of a balance is stored (`content_differs`, as for each other document: nobody knows
- *   which one is right), or if an ingest pipeline of others changed or dropped one (`index_unsuitable`). No other
- *   failure ends it.
+ * Can go wrong: Elasticsearch does not answer (tried again later). The stream ends before it makes a balance
+ *   searchable, if another content of it is stored (`content_differs`, as for each other document: nobody knows which
+ *   one is right; a refresh for another balance can make it searchable later), or if an ingest pipeline of others
+ *   changed or dropped one (`index_unsuitable`). No other failure ends it.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'

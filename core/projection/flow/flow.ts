@@ -17,7 +17,8 @@
  *
  * Promises: a position is published only when all documents before it are written, and those that lists search are
  * searchable. Bytes in memory and writes in flight have bounds.
- * Can go wrong: as the three objects. A failure closes and fails the partition.
+ * Can go wrong: as the three objects. A failure closes the partition and ends the stream, and with it the process; the
+ * next start continues at the stored position. `commit` never fails.
  */
 import {
   type Batch,

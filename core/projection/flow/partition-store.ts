@@ -22,7 +22,9 @@
  *
  * Retries: `retryUntilAborted` here repeats reads, refreshes and the requests of `request` as a whole, by `keepTrying`
  * (`core/runtime/keep-trying.ts`). `write` in `core/store/documents/documents.ts` repeats bulk writes, whole or by
- * document. Everything below these, `createBatcher` and `send` in `core/store/elasticsearch/client.ts`, tries once.
+ * document. `openPartition` in `core/projection/stream/assign.ts` repeats the conditional write of a position
+ * (`replace`), and `publish.ts` merges a conflict of it. Everything below these, `createBatcher` and `send` in
+ * `core/store/elasticsearch/client.ts`, tries once.
  */
 import type { GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument, ReadDocuments } from '../../ledger/index.ts'

@@ -314,8 +314,8 @@ type Offsets = {
 
 /**
  * Returns up to which offset a stored document of any kind has the effects of events. Its version is this offset,
- * unless somebody else wrote it. Returns infinity if the document does not tell: a revoked API key, or a form
- * that this version does not know.
+ * unless somebody else wrote it. Returns infinity if the document does not tell: a revoked API key, the
+ * document of the last written record, or a form that this version does not know.
  */
 export const lastOffsetIn = (stored: unknown): number => {
   if (typeof stored !== 'object' || stored === null) return Number.POSITIVE_INFINITY
