@@ -39,6 +39,12 @@ export const DOUBTED_READ_MS = 1_000
  */
 export const STOOD_STILL_MS = 7_000
 
+/**
+ * Milliseconds that a batch waits if another owner has published a part of it. Afterwards the group has taken the
+ * partition from a process that stood still, at the latest. A process that still has it goes on: SESSION_TIMEOUT_MS.
+ */
+export const OVERLAP_MS = 10_000
+
 /** Milliseconds between two refreshes of a rebuild or a replay; a projector has the setting FRESHNESS_MS. */
 export const REFRESH_INTERVAL_MS = 25
 

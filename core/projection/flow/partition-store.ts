@@ -62,7 +62,14 @@ import {
   write,
   writtenDocument,
 } from '../../store/index.ts'
-import { BULKS_IN_FLIGHT, DECIDED_BYTES, DOUBTED_READ_MS, REFRESH_INTERVAL_MS, STOOD_STILL_MS } from '../limits.ts'
+import {
+  BULKS_IN_FLIGHT,
+  DECIDED_BYTES,
+  DOUBTED_READ_MS,
+  OVERLAP_MS,
+  REFRESH_INTERVAL_MS,
+  STOOD_STILL_MS,
+} from '../limits.ts'
 import type { StreamSide } from './stream-side.ts'
 
 type StoreContext = Retrying & {
@@ -269,11 +276,11 @@ export class PartitionStore {
     const { health, retryOptions } = shared.context
     const stored = pack(decided, layout, last ? writtenDocument(last, this.published, this.#parts) : undefined)
     const first = decided.reduce((lowest, { version }) => Math.min(lowest, version), Number.POSITIVE_INFINITY)
-    const offsets = { first, last: last?.offset ?? Number.POSITIVE_INFINITY }
+    const batch = { first, last: last?.offset ?? Number.POSITIVE_INFINITY, overlapsSince: undefined }
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
-          request: request => shared.sendWrite({ ...request, beforeSending: () => this.#assertOwn(offsets) }, signal),
+          request: request => shared.sendWrite({ ...request, beforeSending: () => this.#assertOwn(batch) }, signal),
           getDocuments: this.#get,
           pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
           count: (outcome, items) => stream.onWritten(outcome, items),
@@ -299,16 +306,20 @@ export class PartitionStore {
   }
 
   /**
-   * @param first offset of the batch that is to be written: this process has not published it
-   * @throws PublishedByAnother; Unanswered while another owner publishes the batch: it goes on, or the group gives this
-   *   process the partition again, from the published position
+   * @param batch that is to be written: this process has published nothing of it
+   * @throws PublishedByAnother; Unanswered for OVERLAP_MS if another owner has published a part of it: it publishes the
+   *   rest, or the group takes the partition from one of both
    */
-  async #assertOwn({ first, last }: { readonly first: number; readonly last: number }): Promise<void> {
+  async #assertOwn(batch: { first: number; last: number; overlapsSince: number | undefined }): Promise<void> {
     const position = (): number => this.published.current().position
     await this.#own.renew(this.published.readAgain)
-    if (position() > first && position() <= last) await this.published.readAgain()
-    if (position() > last) throw new PublishedByAnother()
-    if (position() > first) throw new Unanswered('elasticsearch', 409, 'another owner publishes these offsets')
+    if (position() > batch.first && position() <= batch.last) await this.published.readAgain()
+    if (position() > batch.last) throw new PublishedByAnother()
+    if (position() <= batch.first) return
+    const now = this.#parts.shared.context.elapsed()
+    batch.overlapsSince ??= now
+    if (now - batch.overlapsSince >= OVERLAP_MS) return
+    throw new Unanswered('elasticsearch', 409, 'another owner publishes these offsets')
   }
 
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {

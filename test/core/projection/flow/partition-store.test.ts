@@ -312,6 +312,20 @@ test('a write that had to wait for others looks at its position when it is sent'
   expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(BULKS_IN_FLIGHT)
 })
 
+test('a batch of which another process has published a part is written once the group knows its owner', async () => {
+  const steps = setUp(() => undefined)
+  const write = steps.store.packBatch([{ ...REP, version: 15 }], { offset: 20, sha256: 'hash' })
+  steps.clock.now += STOOD_STILL_MS
+  steps.position.stored = 18
+  const began = steps.clock.now
+  steps.position.onRead = () => {
+    steps.clock.now += 1_000
+  }
+  await write()
+  expect(steps.clock.now - began).toBeGreaterThanOrEqual(SESSION_TIMEOUT_MS)
+  expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(1)
+})
+
 test('a process looks before the group can have given its partition to another one', () => {
   expect(STOOD_STILL_MS).toBeLessThanOrEqual(SESSION_TIMEOUT_MS - HEARTBEAT_INTERVAL_MS)
 })
