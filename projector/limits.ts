@@ -9,7 +9,7 @@ export const SPARE_RETRY_MS = 30_000
  * Milliseconds that a spare generation runs again before its failure is over: to join its group and to come to the
  * place where it failed takes less. Until then it is reported, else an alert would never see a failure that returns.
  */
-export const SPARE_PROVEN_MS = 10 * 60_000
+export const SPARE_PROVEN_MS = 2 * 60_000
 
 /** Receipts that wait at once in one process: one multi-get holds as many. */
 export const RECEIPTS_WAITING_MAX = 1_000
