@@ -142,19 +142,26 @@ export const createApiMetrics = (): Metrics => {
       })
       return reading
     }
+    /** Without positions the gauge is absent. */
+    const setFrom = async (
+      gauge: { readonly reset: () => void },
+      set: (positions: ServedPositions, generation: string) => void,
+    ): Promise<void> => {
+      const positions = await readOnce()
+      gauge.reset()
+      if (positions !== undefined) set(positions, positions.generation.name)
+    }
     new Gauge({
       name: 'commission_published_until_seconds',
       help: 'Everything published up to this instant is served: seconds since 1970. Absent while it cannot be read, or is not served.',
       labelNames: ['generation', 'partition'],
       registers,
-      async collect() {
-        const positions = await readOnce()
-        this.reset()
-        if (positions === undefined) return
-        const generation = positions.generation.name
-        for (const [partition, { time = 0 } = {}] of positions.partitions.entries()) {
-          if (time > 0) this.set({ generation, partition }, time / 1000)
-        }
+      collect() {
+        return setFrom(this, ({ partitions }, generation) => {
+          for (const [partition, { time = 0 } = {}] of partitions.entries()) {
+            if (time > 0) this.set({ generation, partition }, time / 1000)
+          }
+        })
       },
     })
     new Gauge({
@@ -162,12 +169,10 @@ export const createApiMetrics = (): Metrics => {
       help: 'Partitions of the live generation whose organizations get 503: 1 each, by the reason.',
       labelNames: ['generation', 'partition', 'reason'],
       registers,
-      async collect() {
-        const positions = await readOnce()
-        this.reset()
-        if (positions === undefined) return
-        const generation = positions.generation.name
-        for (const [partition, reason] of positions.notServed) this.set({ generation, partition, reason }, 1)
+      collect() {
+        return setFrom(this, ({ notServed }, generation) => {
+          for (const [partition, reason] of notServed) this.set({ generation, partition, reason }, 1)
+        })
       },
     })
   }

@@ -1,4 +1,4 @@
-/** What is retried (`Unanswered`), and how: until Kafka or Elasticsearch answers, with exponential backoff. */
+/** Retries what fails with `Unanswered`, with exponential backoff, until Kafka or Elasticsearch answers. */
 import type { Health } from './health.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from './limits.ts'
 

@@ -178,7 +178,7 @@ export type KeyListed = {
  * @throws StopError `index_missing`, `index_replaced`; CommandError while the events are read again
  */
 export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
-  // Who makes keys has no right on the indices of events.
+  // A user that may only make keys has no right on the indices of events.
   const { identity } = (await recordedLive(context.send, context.prefix))['api-keys']
   await assertOwnIndices(identity, context)
   await servedPositionsOf(identity, context)

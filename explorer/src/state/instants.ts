@@ -27,7 +27,7 @@ export const latestPeriodFirst = <Item extends { readonly period_id: string }>(
 
 /**
  * Returns the moment of which a list since `since` has what was published at that instant, too: a millisecond before,
- * as times of records are whole milliseconds. What is no instant stays: a change, and what the API refuses.
+ * as times of records are whole milliseconds. A change stays as it is, and so does a text that the API refuses.
  */
 export const momentBefore = (since: string): string => {
   const [, date = '', parts = ''] = /^(\d{4}-\d\d-\d\d)T[^.]*(?:\.\d{0,3}(\d*))?/.exec(since) ?? []

@@ -10,8 +10,8 @@ export type Observed = {
   /** Everything published up to this instant is included; undefined before the first answer. */
   readonly upTo: string | undefined
   /**
-   * The last request that the service refused for now, or did not answer: then without a status. The client sends it
-   * again. Undefined once it is answered.
+   * The last request that the service refused for now, or did not answer. Without an answer it has no status. The
+   * client sends it again. Undefined once it is answered.
    */
   readonly busy: { readonly status: number | undefined; readonly seconds: string | undefined } | undefined
   /** Whether the service does not know the key, and has answered nothing else. */
@@ -89,7 +89,7 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
 /** The client ends an attempt that takes too long. Other requests end because nothing waits for them any more. */
 const isOfTime = (reason: unknown): boolean => reason instanceof DOMException && reason.name === 'TimeoutError'
 
-/** The refusal of an answer; empty if it is none, or not of the API. */
+/** Returns code and message of a refusal of the API; empty texts for any other answer. */
 const refusalIn = async (answer: Response): Promise<{ readonly code: string; readonly message: string }> => {
   const body: unknown = [400, 401, 403].includes(answer.status)
     ? await answer

@@ -259,7 +259,8 @@ test('while somebody blocks the metadata of an index, records go on', async () =
   expect((await writeAfter(steps, STOOD_STILL_MS)).at(-1)).toBe('POST /_bulk')
 })
 
-test('a write that had to wait for others looks when it is sent', async () => {
+/** Writes one large batch more than are sent at once: the last one waits. They go on once `change` has been called. */
+const writeMoreThanAtOnce = async (change: (steps: ReturnType<typeof setUp>) => void) => {
   const { promise: goesOn, resolve } = Promise.withResolvers<void>()
   const steps = setUp(
     () => undefined,
@@ -267,16 +268,28 @@ test('a write that had to wait for others looks when it is sent', async () => {
     path => (path === '/_bulk' ? goesOn : undefined),
   )
   const line = JSON.stringify({ org_id: 'org_1', name: 'x'.repeat(BULK_BYTES * 0.75) })
-  const writes = Array.from({ length: BULKS_IN_FLIGHT + 1 }, (_, place) => {
-    return steps.store.packBatch([{ ...REP, version: place, line }], { offset: place, sha256: 'hash' })()
-  })
+  const writes = Array.from({ length: BULKS_IN_FLIGHT + 1 }, (_, place) =>
+    steps.store.packBatch([{ ...REP, version: place, line }], { offset: place, sha256: 'hash' })(),
+  )
   await vi.waitFor(() => expect(steps.requests.length).toBeGreaterThanOrEqual(BULKS_IN_FLIGHT))
   steps.clock.now += STOOD_STILL_MS
-  empty(steps.shard)
+  change(steps)
   resolve()
   const outcomes = await Promise.allSettled(writes)
-  expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([{ status: 'rejected', reason: replaced }])
   expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(BULKS_IN_FLIGHT)
+  return outcomes.filter(({ status }) => status === 'rejected')
+}
+
+test('a write that had to wait for others looks when it is sent', async () => {
+  const refused = await writeMoreThanAtOnce(({ shard }) => empty(shard))
+  expect(refused).toEqual([{ status: 'rejected', reason: replaced }])
+})
+
+test('a write that had to wait for others looks at its position when it is sent', async () => {
+  const refused = await writeMoreThanAtOnce(({ position }) => {
+    position.stored = 100
+  })
+  expect(refused).toEqual([])
 })
 
 test('a batch that another process is publishing waits until all of it is published, and is not written', async () => {
@@ -291,25 +304,6 @@ test('a batch that another process is publishing waits until all of it is publis
   }
   await write()
   expect(steps.requests).not.toContain('POST /_bulk')
-})
-
-test('a write that had to wait for others looks at its position when it is sent', async () => {
-  const { promise: goesOn, resolve } = Promise.withResolvers<void>()
-  const steps = setUp(
-    () => undefined,
-    identity,
-    path => (path === '/_bulk' ? goesOn : undefined),
-  )
-  const line = JSON.stringify({ org_id: 'org_1', name: 'x'.repeat(BULK_BYTES * 0.75) })
-  const writes = Array.from({ length: BULKS_IN_FLIGHT + 1 }, (_, place) =>
-    steps.store.packBatch([{ ...REP, version: place, line }], { offset: place, sha256: 'hash' })(),
-  )
-  await vi.waitFor(() => expect(steps.requests.length).toBeGreaterThanOrEqual(BULKS_IN_FLIGHT))
-  steps.clock.now += STOOD_STILL_MS
-  steps.position.stored = 100
-  resolve()
-  await Promise.all(writes)
-  expect(steps.requests.filter(request => request === 'POST /_bulk')).toHaveLength(BULKS_IN_FLIGHT)
 })
 
 test('a batch of which another process has published a part is written once the group knows its owner', async () => {
