@@ -74,14 +74,17 @@ type Cluster = {
   disconnect(): Promise<void>
   refreshMetadata(): Promise<void>
   addTargetTopic(topic: string): Promise<void>
-  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, unknown>>
+  findTopicPartitionMetadata(topic: string): readonly LedPartition[]
   findBroker(node: { readonly nodeId: string }): Promise<LogBroker & MetadataBroker>
   getNodeIds(): readonly string[]
   findGroupCoordinator(wanted: { readonly groupId: string; readonly coordinatorType: number }): Promise<LogBroker>
 }
 
 export type LogCluster = {
-  /** Calls the leader of a partition. After a transient error, calls the leader that is known then. */
+  /**
+   * Calls the leader of a partition. After a transient error, calls the leader that is known then. An offset is out of
+   * range only if the leader that most brokers name says so: one that was replaced and cut off lacks what came since.
+   */
   readonly onLeader: <Answer>(partition: number, ask: (leader: LogBroker) => Promise<Answer>) => Promise<Answer>
   /** Calls the coordinator of a transactional id, in the same way. */
   readonly onCoordinator: <Answer>(id: string, ask: (coordinator: LogBroker) => Promise<Answer>) => Promise<Answer>
@@ -131,11 +134,6 @@ export const openCluster = async (
     throw error
   }
 
-  const leaderOf = (partition: number): Promise<LogBroker> => {
-    const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]))
-    if (nodeId === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
-    return cluster.findBroker({ nodeId })
-  }
   let leaders: { readonly led: readonly LedPartition[]; readonly askedAt: number } = {
     led: [],
     askedAt: Number.NEGATIVE_INFINITY,
@@ -150,7 +148,30 @@ export const openCluster = async (
     if (answers.some(({ brokers }) => brokers.some(isNew))) await cluster.refreshMetadata().catch(() => undefined)
     const all = answers.flatMap(({ topicMetadata }) => topicMetadata.flatMap(of => of.partitionMetadata))
     const byPartition = Map.groupBy(all, ({ partitionId }) => partitionId)
-    return [...byPartition.values()].flatMap(told => told.toSorted((a, b) => epochOf(b) - epochOf(a)).slice(0, 1))
+    return [...byPartition.values()].flatMap(told => latestOf(told) ?? [])
+  }
+  const askWhoLeads = async (): Promise<void> => {
+    const askedAt = elapsed()
+    leaders = { led: await currentLeaders(), askedAt }
+  }
+  /** The client asks one broker, only after an error or minutes. So what most brokers said last counts, too. */
+  const leaderOf = (partition: number): string => {
+    const told = [...cluster.findTopicPartitionMetadata(topic), ...leaders.led]
+    const latest = latestOf(told.filter(({ partitionId }) => partitionId === partition))
+    if (latest === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
+    return String(latest.leader)
+  }
+  const askLeader = async <Answer>(partition: number, ask: (leader: LogBroker) => Promise<Answer>): Promise<Answer> => {
+    const nodeId = leaderOf(partition)
+    try {
+      return await ask(await cluster.findBroker({ nodeId }))
+    } catch (error) {
+      if (!isOutOfRange(error)) throw error
+      await askWhoLeads()
+      const present = leaderOf(partition)
+      if (present === nodeId) throw error
+      return ask(await cluster.findBroker({ nodeId: present }))
+    }
   }
   const endsAtLeader = async (leader: number, led: readonly LedPartition[]): Promise<readonly ListedOffset[]> => {
     const broker = await cluster.findBroker({ nodeId: String(leader) })
@@ -179,14 +200,13 @@ export const openCluster = async (
     }
   }
   return {
-    onLeader: (partition, ask) => withRetries(async () => ask(await leaderOf(partition))),
+    onLeader: (partition, ask) => withRetries(() => askLeader(partition, ask)),
     onCoordinator: (groupId, ask) =>
       withRetries(async () =>
         ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
       ),
     writtenEnds: async partitions => {
-      const now = elapsed()
-      if (now - leaders.askedAt >= LEADERS_ASKED_MS) leaders = { led: await currentLeaders(), askedAt: now }
+      if (elapsed() - leaders.askedAt >= LEADERS_ASKED_MS) await askWhoLeads()
       const { led: allLed, askedAt } = leaders
       const asked = allLed.filter(({ partitionId }) => partitions.includes(partitionId))
       const byLeader = [...Map.groupBy(asked, ({ leader }) => leader)]
@@ -212,6 +232,10 @@ const answersOfMost = <Answer>(asked: readonly Promise<Answer>[]): Promise<reado
       )
   })
 
+/** Of several answers about one partition; the first one if brokers tell no epoch. */
+const latestOf = (told: readonly LedPartition[]): LedPartition | undefined =>
+  told.toSorted((a, b) => epochOf(b) - epochOf(a))[0]
+
 const epochOf = ({ leaderEpoch = -1 }: LedPartition): number => leaderEpoch
 
 const askForEnd = ({ partitionId: partition, leaderEpoch: currentLeaderEpoch }: LedPartition) => ({
@@ -219,6 +243,9 @@ const askForEnd = ({ partitionId: partition, leaderEpoch: currentLeaderEpoch }: 
   timestamp: LATEST,
   currentLeaderEpoch,
 })
+
+export const isOutOfRange = (error: unknown): boolean =>
+  error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE'
 
 /** Whether the broker has not yet ended the transaction before. */
 const isBusy = (error: unknown): boolean =>

@@ -8,7 +8,6 @@
  *   batch is not as the broker stored it (`batch_changed`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs from 'kafkajs'
 import { bytesOf, type RawRecord } from '../../ledger/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import { BatchReader, SLICE_BYTES } from '../batch/read-batch.ts'
@@ -17,7 +16,7 @@ import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/encoded-headers.ts'
 import { fetchByTopicId } from '../kafka/patch-topic-ids.ts'
 import { CHANGED_BATCH_READS, KNOWN_READS, KNOWN_RETRY_MS } from '../limits.ts'
-import type { FetchedLog, LogCluster } from './open-cluster.ts'
+import { type FetchedLog, isOutOfRange, type LogCluster } from './open-cluster.ts'
 
 /** One offset of a log. */
 export type LogEntry = RawRecord & { readonly kind: EntryKind }
@@ -120,9 +119,6 @@ type Offset = { readonly topic: string; readonly partition: number; readonly off
 
 const deleted = (what: string, where: Offset): StopError =>
   new StopError('records_deleted', `partition ${where.partition} of ${where.topic} ${what}`, where)
-
-const isOutOfRange = (error: unknown): boolean =>
-  error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE'
 
 type Entries = { readonly entries: LogEntry[]; readonly isChanged: boolean }
 

@@ -16,7 +16,7 @@ import {
 } from '../../../../core/log/kafka/protocol-request.ts'
 import { kafkaConfig } from '../../../../core/log/kafka-config.ts'
 import { LEADERS_ASKED_MS, LEADERS_TRUSTED_MS } from '../../../../core/log/limits.ts'
-import { openCluster } from '../../../../core/log/records/open-cluster.ts'
+import { type LogBroker, openCluster } from '../../../../core/log/records/open-cluster.ts'
 import { kafkaSettings, readSettings } from '../../../../core/runtime/settings.ts'
 
 const [LIST_OFFSETS, METADATA, API_VERSIONS] = [2, 3, 18]
@@ -181,6 +181,34 @@ test('a leader that was replaced and cut off tells no end, as soon as most broke
   clock.now = LEADERS_ASKED_MS
   await cluster.writtenEnds([0])
   expect(asked.map(({ broker }) => broker)).toEqual([1, 1, 2])
+})
+
+const askedFor = { topic: TOPIC, partitions: [{ partition: 0, timestamp: -1 }] }
+const ask = (leader: LogBroker) => leader.listOffsets({ replicaId: -1, isolationLevel: 1, topics: [askedFor] })
+const outOfRange = Object.assign(new kafkajs.KafkaJSError('', { retriable: false }), { type: 'OFFSET_OUT_OF_RANGE' })
+
+test('a partition is read from the leader that most brokers name, although the client still knows the one before', async t => {
+  const [first, ...others] = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
+  const { cluster, asked } = await clusterOf(t, [first ?? expect.fail(), ...others])
+  await cluster.onLeader(0, ask)
+  for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
+  await cluster.writtenEnds([0])
+  await cluster.onLeader(0, ask)
+  expect(asked.map(({ broker }) => broker)).toEqual([1, 2, 2])
+})
+
+test('an offset is out of range only if the leader that most brokers name says so', async t => {
+  const [first, ...others] = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
+  const { cluster, asked } = await clusterOf(t, [first ?? expect.fail(), ...others])
+  for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
+  const missingAt = (brokers: readonly number[]) =>
+    cluster.onLeader(0, async leader => {
+      await ask(leader)
+      if (brokers.includes(asked.at(-1)?.broker ?? 0)) throw outOfRange
+    })
+  await missingAt([1])
+  expect(asked.map(({ broker }) => broker)).toEqual([1, 2])
+  await expect(missingAt([1, 2])).rejects.toBe(outOfRange)
 })
 
 test('a broker that does not answer is not waited for', async t => {
