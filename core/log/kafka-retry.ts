@@ -16,7 +16,7 @@ export const untilKafkaAnswers = <Result>(
 
 /** @throws Unanswered for a failure of Kafka that a retry may mend; StopError `access_refused`, or the one given */
 export const asUnanswered = (error: unknown): never => {
-  if (error instanceof StopError) throw error
+  if (error instanceof StopError || error instanceof Unanswered) throw error
   const refusal = accessRefusal(error)
   if (refusal !== undefined) throw new StopError('access_refused', `Kafka: ${refusal}`)
   throw new Unanswered('kafka', 0, partitionsOf(error))

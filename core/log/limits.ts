@@ -36,6 +36,15 @@ export const UNPACK_WAIT_MS = 50
 export const CHANGED_BATCH_READS = 5
 
 /**
+ * Fetches that bring nothing of a log that goes on, after which Kafka counts as away, with this pause in milliseconds;
+ * and milliseconds that each of them after the first one waits: a broker reads from a remote storage for 500 ms
+ * (`remote.fetch.max.wait.ms`). 30 s in all: the watchdog ends a process that stands still for a minute.
+ */
+export const UNANSWERED_READS = 40
+export const UNANSWERED_RETRY_MS = 250
+export const UNANSWERED_WAIT_MS = 500
+
+/**
  * A record that the log had counts as gone after this many reads, with this pause in milliseconds. A new leader may
  * report an earlier end until the other copies have told it how far they are, once in 500 ms.
  */

@@ -4,18 +4,26 @@
  * Promises: no group and no commit: reading leaves no trace. Nothing from the last stable offset on. No offset is
  *   passed over: a missing one is an error.
  *   Memory: one fetch, and one slice of it decompressed.
- * Can go wrong: Kafka is away (retries, then its error); the log was truncated or compacted (`records_deleted`); a
- *   batch is not as the broker stored it (`batch_changed`).
+ * Can go wrong: Kafka is away (retries, then its error); it answers without records, although the log has some
+ *   (retries, then `Unanswered`); the log was truncated or compacted (`records_deleted`); a batch is not as the broker
+ *   stored it (`batch_changed`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bytesOf, type RawRecord } from '../../ledger/index.ts'
-import { StopError } from '../../runtime/index.ts'
+import { StopError, Unanswered } from '../../runtime/index.ts'
 import { BatchReader, SLICE_BYTES } from '../batch/read-batch.ts'
 import { batchesOf, type EntryKind, type LogBatch } from '../batch/record-batch.ts'
 import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/encoded-headers.ts'
 import { fetchByTopicId } from '../kafka/patch-topic-ids.ts'
-import { CHANGED_BATCH_READS, KNOWN_READS, KNOWN_RETRY_MS } from '../limits.ts'
+import {
+  CHANGED_BATCH_READS,
+  KNOWN_READS,
+  KNOWN_RETRY_MS,
+  UNANSWERED_READS,
+  UNANSWERED_RETRY_MS,
+  UNANSWERED_WAIT_MS,
+} from '../limits.ts'
 import { type FetchedLog, isOutOfRange, type LogCluster } from './open-cluster.ts'
 
 /** One offset of a log. */
@@ -36,30 +44,29 @@ const READ_COMMITTED = 1
 /** Bytes of one fetch of one partition, by default. Milliseconds that a fetch waits for a record. */
 const FETCH_LOG_BYTES = 4 * 1024 * 1024
 const FETCH_LOG_WAIT_MS = 50
-/** Attempts of a fetch that brings nothing although the log continues, and milliseconds between two of them. */
-const EMPTY_ATTEMPTS = 20
-const EMPTY_RETRY_MS = 250
 
 /**
  * @param fetchBytes of one fetch of one partition. A larger batch comes whole, and alone.
  * @param topicId if given, nothing of another topic of this name is read
+ * @param pause waits between two fetches that bring nothing
  */
 export const readLog = (
   cluster: LogCluster,
   topic: string,
   fetchBytes = FETCH_LOG_BYTES,
   topicId?: string,
+  pause: Pause = sleep,
 ): LogReader => {
   /** By partition, the batch that is not read to its end. */
   const readers = new Map<number, BatchReader>()
-  const fetch = async (partition: number, from: number): Promise<FetchedLog> => {
+  const fetchOnce = async (partition: number, from: number, wait: number): Promise<FetchedLog | undefined> => {
     const wanted = { partition, fetchOffset: String(from), maxBytes: fetchBytes }
     const answer = cluster.onLeader(partition, leader =>
       leader.fetch({
         ...fetchByTopicId(topicId),
         replicaId: -1,
         isolationLevel: READ_COMMITTED,
-        maxWaitTime: FETCH_LOG_WAIT_MS,
+        maxWaitTime: wait,
         minBytes: 1,
         maxBytes: fetchBytes,
         topics: [{ topic, partitions: [wanted] }],
@@ -69,15 +76,22 @@ export const readLog = (
       if (!isOutOfRange(error)) throw error
       throw deleted(`does not have offset ${from}, which it had`, { topic, partition, offset: from })
     })
-    const [fetched] = responses[0]?.partitions ?? []
-    if (fetched === undefined) throw new Error('a fetch without its partition')
-    return fetched
+    return responses[0]?.partitions[0]
+  }
+  /** HAZARD: a client above its quota is answered at once, without its partition. kafkajs then waits as it was told. */
+  const fetch = async (partition: number, from: number, wait: number): Promise<FetchedLog> => {
+    for (let throttled = 0; throttled < UNANSWERED_READS; throttled++) {
+      const fetched = await fetchOnce(partition, from, wait)
+      if (fetched !== undefined) return fetched
+      await pause(UNANSWERED_RETRY_MS)
+    }
+    throw unanswered('it answers without this partition', { topic, partition, offset: from })
   }
   return {
     topic,
     read: async (partition, from) => {
       for (let attempt = 1; ; attempt++) {
-        const fetched = await fetch(partition, from)
+        const fetched = await fetch(partition, from, attempt === 1 ? FETCH_LOG_WAIT_MS : UNANSWERED_WAIT_MS)
         const end = Number(fetched.lastStableOffset)
         const [message] = fetched.messages
         const batches = message ? batchesOf(message.fetched) : []
@@ -86,10 +100,12 @@ export const readLog = (
         if (isChanged && attempt >= CHANGED_BATCH_READS) {
           throw new StopError('batch_changed', `partition ${partition} of ${topic}`, { topic, partition, offset: from })
         }
-        if (attempt === EMPTY_ATTEMPTS) {
-          throw deleted(`has nothing at offset ${from}, and goes on to ${end}`, { topic, partition, offset: from })
+        // A batch that begins later proves a hole. An empty answer does not: the broker may still read the records from
+        // a remote storage, and cancels that if it takes too long.
+        if (attempt === UNANSWERED_READS) {
+          throw unanswered(`it tells the end ${end}, and gives no record`, { topic, partition, offset: from })
         }
-        await sleep(EMPTY_RETRY_MS)
+        await pause(UNANSWERED_RETRY_MS)
       }
     },
   }
@@ -119,6 +135,11 @@ type Offset = { readonly topic: string; readonly partition: number; readonly off
 
 const deleted = (what: string, where: Offset): StopError =>
   new StopError('records_deleted', `partition ${where.partition} of ${where.topic} ${what}`, where)
+
+const unanswered = (what: string, { topic, partition, offset }: Offset): Unanswered =>
+  new Unanswered('kafka', 0, `offset ${offset} of partition ${partition} of ${topic}: ${what}. ${SLOW}`)
+
+const SLOW = 'Is it tiered storage, or a quota?'
 
 type Entries = { readonly entries: LogEntry[]; readonly isChanged: boolean }
 
