@@ -19,6 +19,7 @@ import {
   type createEventsTopic,
   describeSource,
   differingField,
+  fetchEndOffsets,
   type GenerationBody,
   type LogCluster,
   readLog,
@@ -179,7 +180,7 @@ const reportLate = async (
   }
   const { log, cluster } = await openLog(grown.topic, context, stack)
   const open = await openTransactionsOf(cluster, admin, grown.topic, now.partitions)()
-  const late = await printLate(log, grown.ends, json, context)
+  const late = await printLate(log, grown.ends, json, context, await fetchEndOffsets(admin, grown.topic))
   if (late === 0 && open.length > 0) {
     say(`${textOfOpen(grown.topic, open)}: run the same again when they have ended. Their publishers must stop there`)
     return exitCodes.failed

@@ -179,7 +179,7 @@ const waitUntilStopped = async (
   }
 }
 
-/** @throws CommandError if something was published to the old topic since, also in a transaction that is open */
+/** @throws CommandError if something was published to the old topic since, also if it cannot be read */
 const refuseLate = async (
   { source: { topic }, openTransactions }: Growing,
   oldLog: LogReader,
@@ -191,8 +191,9 @@ const refuseLate = async (
   // First: what is committed meanwhile is found below.
   const open = await openTransactions()
   if (open.length > 0) throw new CommandError(`${textOfOpen(topic, open)}: end them, and run the same again`)
-  if (lagOf(await fetchEndOffsets(admin, topic), from) === 0) return
-  const late = await printLate(oldLog, from, json, context)
+  const ends = await fetchEndOffsets(admin, topic)
+  if (lagOf(ends, from) === 0) return
+  const late = await printLate(oldLog, from, json, context, ends)
   if (late === 0) return
   throw new CommandError(`a publisher still publishes to ${topic} (above): stop it, and run the same again`)
 }

@@ -42,6 +42,13 @@ test('each record after the given offsets is named with its position and the sou
   ])
 })
 
+test('a log that ends before the end that Kafka tells is refused, with the place', async () => {
+  const log: LogReader = { topic: 'old', read: async () => ({ entries: [], end: 4 }) }
+  const print = (ends: readonly number[]) => printLate(log, [4, 4], false, { out: () => undefined }, ends)
+  expect(await print([4, 4])).toBe(0)
+  await expect(print([4, 6])).rejects.toThrow('partition 1 of old ends at 6, but nothing from offset 4 on can be read')
+})
+
 test('of many records only the first are printed, and all as JSON; all are counted', async () => {
   const many = entriesFrom(
     0,

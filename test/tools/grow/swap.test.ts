@@ -30,6 +30,8 @@ const given = () => {
     copied: 2,
     early: 0,
     members: 1,
+    /** Records of the old topic that only its new leader has: it tells its end, and nobody reads from it. */
+    unread: 0,
     /** Partitions of the old topic. */
     open: [] as readonly number[],
     times: { g1: 100, g2: 100 },
@@ -80,7 +82,7 @@ const given = () => {
     describeGroups: async () => ({ groups: [{ members: Array.from({ length: state.members }) }] }),
     fetchTopicOffsets: async (topic: string) =>
       topic === 'old'
-        ? [{ partition: 0, low: '0', high: String(state.old.length) }]
+        ? [{ partition: 0, low: '0', high: String(state.old.length + state.unread) }]
         : [0, 1].map(partition => {
             return { partition, low: '0', high: String(partition === 0 ? state.copied : state.early) }
           }),
@@ -173,6 +175,16 @@ test('a publisher who comes back just before the swap is named, and nothing is c
   }
   await expect(swap()).rejects.toThrow('a publisher still publishes to old (above)')
   expect(out).toEqual([expect.stringMatching(/^old:0:2 .* ce_source \/payroll\n$/)])
+  expect(state.live.generation).toBe('g1')
+})
+
+test('records that came at last, and cannot be read because a leader that was replaced answers, refuse the swap', async () => {
+  const { state, swap } = given()
+  state.members = 0
+  state.onWait = passed => {
+    if (passed >= 12_000) state.unread = 1
+  }
+  await expect(swap()).rejects.toThrow('partition 0 of old ends at 3, but nothing from offset 2 on can be read')
   expect(state.live.generation).toBe('g1')
 })
 
