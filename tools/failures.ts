@@ -9,6 +9,14 @@ export class CommandError extends Error {
   override name = 'CommandError'
 }
 
+/** The reason of the signal that stops a command. No CommandError: a stop is never answered like a refusal. */
+export class Stopped extends Error {
+  override name = 'Stopped'
+  constructor() {
+    super('stopped')
+  }
+}
+
 /** Codes of errors of sockets. Like those of an open file, they have a system call and no path. */
 const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
 
@@ -16,7 +24,7 @@ const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
 export const messageOf = (error: unknown): string => {
   // The first error is the cause. The second one is of a cleanup after it.
   if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; after that ${messageOf(error.error)}`
-  if (error instanceof CommandError || error instanceof StopError) return error.message
+  if (error instanceof CommandError || error instanceof StopError || error instanceof Stopped) return error.message
   if (error instanceof Unanswered || error instanceof SettingsError) return error.message
   // A file error: missing, not a directory, disk full.
   if (error instanceof Error && 'syscall' in error && 'code' in error) {

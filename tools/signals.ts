@@ -1,7 +1,7 @@
 /** Signals to a command: the first one stops it where it can continue later, the second one ends it at once. */
 import type { EventEmitter } from 'node:events'
 import { STOP_TIMEOUT_MS } from '../core/projection/index.ts'
-import { CommandError, type ExitCode, exitCodes } from './failures.ts'
+import { type ExitCode, exitCodes, Stopped } from './failures.ts'
 
 /** The terminal sends Ctrl-C to npm and to this process, and npm forwards it. Signals within this time count as one. */
 const SAME_SIGNAL_MS = 500
@@ -31,7 +31,7 @@ export const createStop = (say: (line: string) => void, program: Process): Stop 
           say('stopped')
           program.exit(codeOf(exitCodes.failed))
         }
-        stopping.abort(new CommandError('stopped'))
+        stopping.abort(new Stopped())
         // Writing the output may hang: its reader may have stopped reading.
         setTimeout(() => {
           say(`stopped: it did not end within ${STOP_TIMEOUT_MS / 1_000} s`)

@@ -233,8 +233,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'a restore appends to a log that is another one',
     inside: 'compareWithArchive',
-    find: '      if (!isRestored(wanted[index++], got))\n',
-    replace: '      if (!isRestored(wanted[index++], got) && end < 0)\n',
+    find: 'if (!isRestored(wanted[index++], got)) throw',
+    replace: 'if (!isRestored(wanted[index++], got) && end < 0) throw',
     flow: RESTORED,
   },
   {

@@ -21,7 +21,7 @@ import { sliceSearch } from '../../core/store/read/slice-documents.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type ExportSteps, exportOrganization } from '../../tools/export/export.ts'
 import { runningProcesses } from '../../tools/export/lock.ts'
-import { CommandError, messageOf } from '../../tools/failures.ts'
+import { CommandError, messageOf, Stopped } from '../../tools/failures.ts'
 import { disk } from '../support/watched-disk.ts'
 
 vi.mock('node:fs/promises', async original => (await import('../support/watched-disk.ts')).watchDisk(await original()))
@@ -276,7 +276,7 @@ test('a signal ends the watch of an export on another machine', async () => {
   let sleeps = 0
   const sleep = async (): Promise<void> => {
     sleeps++
-    stopping.abort(new CommandError('stopped'))
+    stopping.abort(new Stopped())
   }
   const steps = stepsOf(undefined, { sleep, signal: stopping.signal })
   expect(await exportOrganization(options(out), steps)).toBe(1)
@@ -287,7 +287,7 @@ test('a signal ends the watch of an export on another machine', async () => {
 test('an export that fails while it is stopped says why; the stop itself is no error', async () => {
   const said: string[] = []
   const stopping = new AbortController()
-  const stopped = new CommandError('stopped')
+  const stopped = new Stopped()
   let error: Error = new StopError('records_deleted', 'offset 5')
   const turn = async (): Promise<void> => {
     stopping.abort(stopped)

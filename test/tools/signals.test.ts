@@ -1,6 +1,7 @@
 /** A command that a signal stops. */
 import { EventEmitter } from 'node:events'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { CommandError, messageOf } from '../../tools/failures.ts'
 import { createStop } from '../../tools/signals.ts'
 
 test('a command that does not end in time after a signal fails and says so', () => {
@@ -11,7 +12,9 @@ test('a command that does not end in time after a signal fails and says so', () 
   const process = Object.assign(new EventEmitter(), { exit: (code: number) => void codes.push(code) })
   const signal = createStop(line => void said.push(line), process).signal()
   process.emit('SIGTERM')
-  expect(signal.reason).toMatchObject({ message: 'stopped' })
+  expect(messageOf(signal.reason)).toBe('stopped')
+  // Callers that go on after a refusal must not go on after a stop.
+  expect(signal.reason).not.toBeInstanceOf(CommandError)
   vi.advanceTimersByTime(8_999)
   expect([said, codes]).toEqual([[], []])
   vi.advanceTimersByTime(1)

@@ -54,7 +54,7 @@ import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
 import type { Redaction } from './redaction/redact-log.ts'
 import { readRedaction } from './redaction/redaction-files.ts'
-import { compareWithArchive } from './restore-partition.ts'
+import { compareWithArchive, DiffersFromArchive } from './restore-partition.ts'
 
 export type AdoptSourceOptions = {
   readonly archive: string
@@ -113,6 +113,8 @@ export const adoptSource = async (
     const checked = await readAllAdopted(names, generations.live, sources, logs, steps)
     await compareTopics(checked, logs, manifests, admin, steps, stack)
     const adopted = await removeAllLeftovers(checked, generations.live, steps)
+    // After a signal no source is changed.
+    signal.throwIfAborted()
     // The events last: commands look at the source of the live generation.
     for (const one of adopted)
       changed.push(await changeSource(one, sources[one.stream], manifests[one.stream], redaction, steps))
@@ -279,7 +281,7 @@ const compareTopics = async (
       const upTo = endOfPartition(partition, ends)
       const compared = compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)
       const reached = await compared.catch(error => {
-        if (redaction !== undefined || !(error instanceof CommandError)) throw error
+        if (redaction !== undefined || !(error instanceof DiffersFromArchive)) throw error
         throw new CommandError(`${error.message}: was the log redacted? Add --redacted FILE. Nothing is changed`)
       })
       if (reached === end) continue

@@ -35,9 +35,16 @@ export class LongerThanArchive extends CommandError {
   }
 }
 
+/** The log has something else than the archive. */
+export class DiffersFromArchive extends CommandError {
+  constructor(where: string, offset: number) {
+    super(`${where} differs from the archive at offset ${offset}`)
+  }
+}
+
 /**
  * Compares the log with the archive, at least up to an offset. Returns the offset up to which they are equal.
- * @throws CommandError that names the first offset that differs; StopError if the log ends before
+ * @throws LongerThanArchive, DiffersFromArchive that name the first such offset; StopError if the log ends before
  */
 export const compareWithArchive = async (
   { archived, log, partition, end, onDone, signal }: Omit<PartitionRestore, 'appender' | 'batchRecords'>,
@@ -62,8 +69,7 @@ export const compareWithArchive = async (
         wanted = (await archived.read(partition, offset)).entries
         index = 0
       }
-      if (!isRestored(wanted[index++], got))
-        throw new CommandError(`${where} differs from the archive at offset ${offset}`)
+      if (!isRestored(wanted[index++], got)) throw new DiffersFromArchive(where, offset)
       offset++
     }
     await onDone(entries.length)

@@ -27,7 +27,13 @@ import { type Manifests, offsetsIn, readArchivedLog, sayUnnamed, verifyArchive }
 import { keepTimes, putTimesBack } from './record-times.ts'
 import { type Passes, type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
 import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
-import { appendFrom, compareWithArchive, LongerThanArchive, type PartitionRestore } from './restore-partition.ts'
+import {
+  appendFrom,
+  compareWithArchive,
+  DiffersFromArchive,
+  LongerThanArchive,
+  type PartitionRestore,
+} from './restore-partition.ts'
 import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
 
@@ -169,10 +175,10 @@ const appendAll = async (
 const HAS_MORE =
   'Do not delete the topic: it may have records that this archive does not have. To restore this archive, choose other topics'
 
-/** Nothing is appended to a topic that has something else. */
+/** Nothing is appended to a topic that has something else. An archive that cannot be read says nothing of the topic. */
 const withAdvice = (error: unknown): never => {
-  if (!(error instanceof CommandError)) throw error
   if (error instanceof LongerThanArchive) throw new CommandError(`${error.message}. ${HAS_MORE}. Nothing is changed`)
+  if (!(error instanceof DiffersFromArchive)) throw error
   throw new CommandError(`${error.message}: delete and create the topics first. Nothing is changed`)
 }
 

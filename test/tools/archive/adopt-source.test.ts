@@ -1,4 +1,4 @@
-/** Which generations `adopt --archive` takes over: those of the cluster, topic and partitions of the archive. */
+/** Which generations `adopt --archive` takes over, and what it changes when it is refused or stopped. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,8 +8,10 @@ import { generationId, indexOf, LIVE_ID, positionId } from '../../../schemas/sto
 import { type AdoptSourceSteps, adoptSource, divideNames } from '../../../tools/archive/adopt-source.ts'
 import { newManifest, writeManifest } from '../../../tools/archive/manifest.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
+import { CommandError, Stopped } from '../../../tools/failures.ts'
 import { sending } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
+import { archiveRecord, clusterOfRecord } from './memory-cluster.ts'
 
 const keys = { topic: 'k', cluster_id: 'A', partitions: 1 }
 const events = { topic: 't', cluster_id: 'A', partitions: 2 }
@@ -61,19 +63,30 @@ test('API keys of another cluster are refused', async () => {
   await expect(divide()).rejects.toThrow('cluster of api-keys and of the archive: expected C, got A')
 })
 
-type Stored = Readonly<Record<'api-keys' | 'g1', { readonly cluster_id: string; readonly serve_from: number }>>
+type Stored = { readonly cluster_id: string; readonly serve_from: number }
+type AllStored = { readonly 'api-keys': Stored; readonly g1: Stored; readonly g2?: Stored }
 
-/** An archive and topics of cluster B that are empty, and positions at their beginning. */
-const adoptingFrom = async (t: TestContext, stored: Stored, members: Readonly<Record<string, readonly object[]>>) => {
+/**
+ * An archive and topics of cluster B, and positions at their beginning. The topics are empty, or events have a record.
+ * `on`: what happens at a line, a wait and a read of the archive.
+ */
+const adoptingFrom = async (
+  t: TestContext,
+  stored: AllStored,
+  members: Readonly<Record<string, readonly object[]>>,
+  record?: string,
+) => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-adopt-'))
   t.onTestFinished(() => rm(directory, { recursive: true }))
   const target = directoryTarget(directory)
   for (const manifest of Object.values(manifests)) await writeManifest(target, manifest)
+  if (record !== undefined) await archiveRecord(target, { stream: 'events', topic: 't', cluster_id: 'A' }, 2)
   const engine = new MemoryElasticsearch()
   const store = (id: string, kind: string, body: object) => engine.put('p-control', id, 1, { kind, body })
-  store(LIVE_ID, 'live', { generation: 'g1', kept: ['g1'] })
-  for (const [generation, source] of Object.entries({ 'api-keys': keys, g1: events })) {
-    const { cluster_id, serve_from } = stored[generation as keyof Stored]
+  const { 'api-keys': _, ...kept } = stored
+  store(LIVE_ID, 'live', { generation: 'g1', kept: Object.keys(kept) })
+  for (const [generation, { cluster_id, serve_from }] of Object.entries(stored)) {
+    const source = generation === 'api-keys' ? keys : events
     store(generationId(generation), 'generation', { generation, ...source, cluster_id })
     for (let partition = 0; partition < source.partitions; partition++) {
       const body = { position: 0, last: null, at: 0, time: 0, serve_from: partition === 0 ? serve_from : 0 }
@@ -92,22 +105,38 @@ const adoptingFrom = async (t: TestContext, stored: Stored, members: Readonly<Re
       topics: [{ partitions: partitionsOf(topic).map(() => ({})) }],
     }),
     fetchTopicOffsets: async (topic: string) =>
-      partitionsOf(topic).map(partition => ({ partition, low: '0', high: '0' })),
+      partitionsOf(topic).map(partition => {
+        const hasRecord = record !== undefined && topic === 't' && partition === 0
+        return { partition, low: '0', high: hasRecord ? '1' : '0' }
+      }),
     describeGroups: async ([group = '']: string[]) => ({ groups: [{ members: members[group] ?? [] }] }),
   }
   const said: string[] = []
+  const stopping = new AbortController()
+  const nothing = (): void => undefined
+  const on = { line: nothing as (line: string) => void, wait: nothing, read: nothing }
+  const read = async (path: string) => {
+    on.read()
+    return target.read(path)
+  }
   const steps = {
     ...{ send: engine.send, prefix: 'p', topics: { events: 't', 'api-keys': 'k' } },
-    ...{ kafka: { admin: () => admin } as unknown as Kafka, signal: new AbortController().signal },
-    openTarget: async () => target,
-    openCluster: async () => ({ disconnect: async () => undefined }) as unknown,
-    ...{ say: (line: string) => void said.push(line), out: () => undefined, draw: () => undefined },
-    ...{ now: () => engine.time, elapsed: () => engine.time },
+    ...{ kafka: { admin: () => admin } as unknown as Kafka, signal: stopping.signal },
+    openTarget: async () => ({ ...target, read }),
+    openCluster: async () => clusterOfRecord(record),
+    say: (line: string) => {
+      said.push(line)
+      on.line(line)
+    },
+    ...{ out: nothing, draw: nothing, now: () => engine.time, elapsed: () => engine.time },
     sleep: async (milliseconds: number) => {
       engine.time += milliseconds
+      on.wait()
+      stopping.signal.throwIfAborted()
     },
   } as unknown as AdoptSourceSteps
-  return { engine, said, adopt: () => adoptSource({ archive: directory, json: false }, steps, 'group') }
+  const adopt = () => adoptSource({ archive: directory, json: false }, steps, 'group')
+  return { engine, said, adopt, on, stop: () => stopping.abort(new Stopped()) }
 }
 
 test('while projectors write the stream that stays, a refused adopt has changed nothing of the other one', async t => {
@@ -129,4 +158,41 @@ test('readers that saw more than the archive has wait for it also with the new s
   // Each start of a projector sets that of the keys to the end of their topic.
   expect(positionOf('api-keys')).toMatchObject({ source: 'B', serve_from: 0 })
   expect(said.at(-1)).toContain('partition 0 of t answers 503 until offset 5: its topic ends at 0')
+})
+
+const ofOldCluster = { cluster_id: 'A', serve_from: 0 }
+const bothOld = { 'api-keys': ofOldCluster, g1: ofOldCluster }
+
+test.for(['while the topics are compared', 'while documents of a spare generation are removed'] as const)(
+  'after a signal adopt changes no source: it comes %s',
+  async (moment, t) => {
+    const { engine, said, adopt, on, stop } = await adoptingFrom(t, { ...bothOld, g2: ofOldCluster }, {})
+    const withoutSpare = () => Object.entries(engine.all('p-control')).filter(([id]) => !id.includes('g2'))
+    const before = withoutSpare()
+    const stopComparing = () => said.at(-1) === 'comparing every record' && stop()
+    if (moment === 'while the topics are compared') on.line = stopComparing
+    else {
+      engine.put(indexOf('p', 'g2', 'payouts'), 'org_1:payout_1', 5, { org_id: 'org_1', seq: 5 })
+      on.wait = stopComparing
+    }
+    await expect(adopt()).rejects.toBeInstanceOf(Stopped)
+    expect(said.at(-1)).toBe('comparing every record')
+    expect(withoutSpare()).toEqual(before)
+  },
+)
+
+test('a redaction is supposed only if the topics differ from the archive, not if the archive cannot be read', async t => {
+  const differing = await adoptingFrom(t, bothOld, {}, 'b')
+  await expect(differing.adopt()).rejects.toThrow(
+    'partition 0 of t differs from the archive at offset 0: was the log redacted? Add --redacted FILE',
+  )
+  const { adopt, on } = await adoptingFrom(t, bothOld, {}, 'a')
+  const unread = new CommandError('s3 does not answer')
+  const fail = (): void => {
+    throw unread
+  }
+  on.line = line => {
+    if (line === 'comparing every record') on.read = fail
+  }
+  await expect(adopt()).rejects.toBe(unread)
 })

@@ -1,4 +1,4 @@
-/** A restore from archives that are refused. Kafka is a double that counts what is asked of it. */
+/** A restore that is refused or stopped. Kafka is a double. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,10 +8,11 @@ import { readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
 import { type RestoreSteps, restore } from '../../../tools/archive/restore.ts'
 import { ArchiveDamaged } from '../../../tools/archive/segment.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
-import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
+import { CommandError, exitCodes, Stopped } from '../../../tools/failures.ts'
 import type { Scope } from '../../support/scope.ts'
+import { adminOfRecord, archiveRecord, clusterOfRecord } from './memory-cluster.ts'
 
-/** An archive without records of one installation. */
+/** An archive of one installation, with a record of each topic. */
 const archiveOf = async (t: Scope): Promise<ArchiveTarget> => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-restore-'))
   t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
@@ -20,10 +21,26 @@ const archiveOf = async (t: Scope): Promise<ArchiveTarget> => {
     ['events', 'commission'],
     ['api-keys', 'keys'],
   ] as const) {
-    await openTopicArchive(target, { stream, cluster_id: 'production', topic }, 1, async () => undefined)
+    await archiveRecord(target, { stream, cluster_id: 'production', topic })
   }
   return target
 }
+
+const restoring = (target: ArchiveTarget, kafka: object, steps: Partial<RestoreSteps>) =>
+  restore({ from: 'archive', maxRate: Number.POSITIVE_INFINITY, json: false }, {
+    out: () => undefined,
+    say: () => undefined,
+    elapsed: () => 0,
+    now: () => 0,
+    sleep: async () => undefined,
+    signal: new AbortController().signal,
+    kafka: kafka as Kafka,
+    topics: { events: 'commission', 'api-keys': 'keys' },
+    openTarget: async () => target,
+    keysDirectory: () => undefined,
+    draw: undefined,
+    ...steps,
+  } as RestoreSteps)
 
 /** Restores an archive. `asked`: which topics are opened, and what the double has no answer for. */
 const restored = (target: ArchiveTarget) => {
@@ -38,25 +55,11 @@ const restored = (target: ArchiveTarget) => {
       },
     },
   )
-  const steps = {
-    out: () => undefined,
-    say: () => undefined,
-    elapsed: () => 0,
-    now: () => 0,
-    sleep: async () => undefined,
-    signal: new AbortController().signal,
-    kafka: { admin: () => admin } as unknown as Kafka,
-    topics: { events: 'commission', 'api-keys': 'keys' },
-    openCluster: async (topic: string) => {
-      asked.push(topic)
-      throw new Error('no cluster')
-    },
-    openTarget: async () => target,
-    keysDirectory: () => undefined,
-    draw: undefined,
-  } as unknown as RestoreSteps
-  const run = restore({ from: 'archive', maxRate: Number.POSITIVE_INFINITY, json: false }, steps)
-  return { run, asked }
+  const openCluster = async (topic: string) => {
+    asked.push(topic)
+    throw new Error('no cluster')
+  }
+  return { run: restoring(target, { admin: () => admin }, { openCluster }), asked }
 }
 
 test('events of one installation with the API keys of another are refused before anything is asked of Kafka', async t => {
@@ -71,4 +74,41 @@ test('events of one installation with the API keys of another are refused before
   const { run, asked } = restored(target)
   await expect(run).rejects.toThrow('not of one installation: cluster: events has production, api-keys has staging')
   expect(asked).toEqual([])
+})
+
+/** Restores into topics that have a record. `onRead`: called at each read of the archive while they are compared. */
+const comparing = async (t: Scope, value: string, onRead: (stopping: AbortController) => void) => {
+  const target = await archiveOf(t)
+  const stopping = new AbortController()
+  const said: string[] = []
+  const read: ArchiveTarget['read'] = async path => {
+    if (said.includes('comparing what is in the topics')) onRead(stopping)
+    return target.read(path)
+  }
+  const run = restoring(
+    { ...target, read },
+    { admin: adminOfRecord },
+    {
+      ...{ say: line => void said.push(line), signal: stopping.signal },
+      openCluster: async () => clusterOfRecord(value),
+    },
+  )
+  const ended = await run.catch((error: Error) => error.message)
+  return { ended, said }
+}
+
+test('topics are to be deleted only if they differ from the archive, not if the archive cannot be read or a signal comes', async t => {
+  expect((await comparing(t, 'b', () => undefined)).ended).toMatch(
+    /^partition 0 of \w+ differs from the archive at offset 0: delete and create the topics first\. Nothing is changed$/,
+  )
+  const unread = await comparing(t, 'a', () => {
+    throw new CommandError('s3 does not answer')
+  })
+  expect(unread.ended).toBe('s3 does not answer')
+  const stopped = await comparing(t, 'a', stopping => {
+    stopping.abort(new Stopped())
+    throw stopping.signal.reason
+  })
+  expect(stopped.ended).toBe(exitCodes.failed)
+  expect(stopped.said.slice(-2)).toEqual(['comparing what is in the topics', 'stopped; the same command continues'])
 })

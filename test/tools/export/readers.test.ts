@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import { createCredentials } from '../../../core/store/elasticsearch-credentials.ts'
 import { openReaders, readThrough } from '../../../tools/export/readers.ts'
-import { CommandError } from '../../../tools/failures.ts'
+import { CommandError, Stopped } from '../../../tools/failures.ts'
 import { READ_ATTEMPTS } from '../../../tools/limits.ts'
 
 const change = { kind: 'change', name: { kind: 'payouts', id: 'payout_1' } } as const
@@ -38,7 +38,7 @@ test('a read without an answer is repeated, and fails after the last attempt wit
 
 test('an interrupted command does not repeat a read', async () => {
   const its = given(() => {
-    its.stopping.abort(new CommandError('stopped'))
+    its.stopping.abort(new Stopped())
     throw unavailable('elasticsearch_connection')
   })
   await expect(its.readers.readTotals('org_1', undefined)).rejects.toThrow('stopped')

@@ -6,7 +6,7 @@
  *   or changes, with everything in it but the replaced texts and hashes. Needs no Elasticsearch: the documents of one
  *   organization are held in memory, without bodies that no rule reads. A record is decided twice only if it, or a
  *   document that it may read, differs: rules are pure.
- * Can go wrong: a decision differs → CommandError that names the first such record.
+ * Can go wrong: a decision differs → RedactionRefused that names the first such record.
  */
 
 import {
@@ -26,7 +26,7 @@ import {
   type ValidEvent,
 } from '../../../core/ledger/index.ts'
 import type { Stream } from '../../../schemas/events.ts'
-import { CommandError } from '../../failures.ts'
+import { RedactionRefused } from './redact-record.ts'
 
 export type ComparedPartition = {
   readonly stream: Stream
@@ -36,7 +36,7 @@ export type ComparedPartition = {
 }
 
 export type DecisionComparer = {
-  /** Takes the next record. `after` is the same object if the record stays as it is. @throws CommandError */
+  /** Takes the next record. `after` is the same object if the record stays as it is. @throws RedactionRefused */
   readonly next: (before: RawRecord, after: RawRecord) => void
 }
 
@@ -59,7 +59,7 @@ export const compareDecisions = (source: ComparedPartition, org: string): Decisi
     const is = isChanged ? assessed(after) : was
     const refuse = (then: string, now: string): never => {
       const where = `the record at offset ${before.offset} of partition ${source.partition} of ${source.topic}`
-      throw new CommandError(`${where} would be decided differently: ${then} became ${now}. Nothing is changed`)
+      throw new RedactionRefused(`${where} would be decided differently: ${then} became ${now}. Nothing is changed`)
     }
     if (was.rules === undefined || is.rules === undefined) {
       if (verdictOf(was) !== verdictOf(is)) refuse(verdictOf(was), verdictOf(is))

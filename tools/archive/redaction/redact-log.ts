@@ -9,14 +9,13 @@ import { hash } from 'node:crypto'
 import { type RawRecord, recordHash } from '../../../core/ledger/index.ts'
 import type { LogReader } from '../../../core/log/index.ts'
 import type { Stream } from '../../../schemas/events.ts'
-import { CommandError } from '../../failures.ts'
 import { SEARCHED_CHARACTERS } from '../../limits.ts'
 import { hasText, partsOf } from '../../subjects/person-in-bytes.ts'
 import { type ArchiveManifest, archivedStreams } from '../manifest.ts'
 import type { Manifests } from '../read-archive.ts'
 import { addEntryToDigest, NO_RECORDS } from '../segment.ts'
 import { compareDecisions } from './compare-decisions.ts'
-import { createRedactor } from './redact-record.ts'
+import { createRedactor, RedactionRefused } from './redact-record.ts'
 
 export type RedactOptions = {
   readonly org: string
@@ -100,7 +99,7 @@ const keyIdOf = (manifests: Manifests, org: string, rep: string): string => {
   return `redacted-${hash('sha256', [cluster_id, topic, org, rep, ...logs].join('\n')).slice(0, 40)}`
 }
 
-/** Reads the whole archive. @throws CommandError if the rep has no text in the open, or a decision would differ */
+/** Reads the whole archive. @throws RedactionRefused if the rep has no text in the open, or a decision would differ */
 export const redactLogs = async (
   { manifests, archived }: ArchivedLogs,
   { org, rep, also }: Pick<RedactOptions, 'org' | 'rep' | 'also'>,
@@ -142,7 +141,7 @@ export const redactLogs = async (
     compared.push({ stream, partition, end, before, after: digest })
   }
   if (changes.length === 0)
-    throw new CommandError(`${rep} of ${org} has no text in the open: there is nothing to redact`)
+    throw new RedactionRefused(`${rep} of ${org} has no text in the open: there is nothing to redact`)
   const hashes = new Map(
     changes.map(({ stream, partition, offset, after }) => [positionOf(stream, partition, offset), after]),
   )
@@ -169,20 +168,20 @@ export const redactLogs = async (
   }
 }
 
-/** @throws CommandError for a position that the archive does not have */
+/** @throws RedactionRefused for a position that the archive does not have */
 const assertThere = (also: readonly string[], manifests: Manifests): void => {
   for (const position of also) {
     const [topic, partition, offset, ...more] = position.split(':')
     const manifest = archivedStreams.map(stream => manifests[stream]).find(one => one.topic === topic)
     const { end = 0 } = manifest?.partitions[Number(partition)] ?? {}
     if (more.length === 0 && /^[0-9]+$/.test(offset ?? '') && Number(offset) < end) continue
-    throw new CommandError(`--also ${position}: the archive has no such record. Nothing is changed`)
+    throw new RedactionRefused(`--also ${position}: the archive has no such record. Nothing is changed`)
   }
 }
 
 const refuseNamed = (topic: string, partition: number, offset: number): never => {
   const what = `--also ${namedPosition(topic, partition, offset)}: nothing of this record can be replaced`
-  throw new CommandError(`${what}: it is no record, or a decision reads all of it. Nothing is changed`)
+  throw new RedactionRefused(`${what}: it is no record, or a decision reads all of it. Nothing is changed`)
 }
 
 /**

@@ -6,7 +6,7 @@
  *   every event is applied, a duplicate or parked as before. Sealed texts stay: to destroy their own key erases them.
  *   Of a record about the rep, everything that no decision reads is removed. A record that cannot be decoded and names
  *   the rep is replaced whole. One that may name the rep is told, unless the caller has named it: then it is replaced.
- * Can go wrong: a record would be decided differently, or becomes too large → CommandError, nothing is written.
+ * Can go wrong: a record would be decided differently, or becomes too large → RedactionRefused, nothing is written.
  */
 import { hash } from 'node:crypto'
 import {
@@ -31,6 +31,9 @@ import { CommandError } from '../../failures.ts'
 import { concernOf } from '../../subjects/person-in-bytes.ts'
 import { type Range, rangeOf, replaceRanges } from './json-ranges.ts'
 import { knownHeaders, type Replacement, unknownAttributes, unknownMembers, withoutNames } from './unknown-content.ts'
+
+/** This archive cannot be redacted as asked. An archive that cannot be read is another error. */
+export class RedactionRefused extends CommandError {}
 
 export type RedactedSubject = { readonly org: string; readonly rep: string; readonly keyId: string }
 /** The fields that differ, `value` if the whole value does, and the record with the other texts. */
@@ -223,7 +226,7 @@ const isParkedAlone = (record: RawRecord, source: PartitionSource): boolean =>
 
 /**
  * Undefined if nothing differs.
- * @throws CommandError if the record would be decided differently, or becomes too large
+ * @throws RedactionRefused if the record would be decided differently, or becomes too large
  */
 const checked = (
   record: RawRecord,
@@ -236,11 +239,11 @@ const checked = (
   const where = `offset ${record.offset} of partition ${source.partition}`
   const { length = 0 } = after.value ?? {}
   if (length > RECORD_VALUE_BYTES_MAX) {
-    throw new CommandError(`the record at ${where} would have ${length} bytes: it is too large to be redacted`)
+    throw new RedactionRefused(`the record at ${where} would have ${length} bytes: it is too large to be redacted`)
   }
   const [then, now] = [outcomeOf(record, source), outcomeOf(after, source)]
   if (then === now) return { fields, redacted }
-  throw new CommandError(`the record at ${where} would be decided differently: ${then} became ${now}`)
+  throw new RedactionRefused(`the record at ${where} would be decided differently: ${then} became ${now}`)
 }
 
 const isSame = (a: RawRecord, b: RawRecord): boolean =>

@@ -28,6 +28,7 @@ import {
   type RedactOptions,
   redactLogs,
 } from './redact-log.ts'
+import { RedactionRefused } from './redact-record.ts'
 
 /**
  * Makes the redaction of a list again, from the archive that it was made from.
@@ -40,7 +41,7 @@ export const readRedaction = async (file: string, logs: ArchivedLogs, signal: Ab
     throw new CommandError(`${file}: expected a list of ${REDACTION_FORMAT}`)
   }
   const redaction = await redactLogs(logs, { org, rep, also }, SILENT, signal).catch(error => {
-    if (!(error instanceof CommandError)) throw error
+    if (!(error instanceof RedactionRefused)) throw error
     throw new CommandError(`${error.message}. Is ${file} the list of this archive? Nothing is changed`)
   })
   if (isDeepStrictEqual(list, redaction.list)) return redaction

@@ -1,0 +1,27 @@
+/** A list of a redaction that is read beside an archive. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { REDACTION_FORMAT } from '../../../../tools/archive/redaction/redact-log.ts'
+import { readRedaction } from '../../../../tools/archive/redaction/redaction-files.ts'
+import { CommandError, Stopped } from '../../../../tools/failures.ts'
+import { periodRecorded } from '../../../support/events.ts'
+import { archiveOf, entriesOf } from './memory-log.ts'
+
+test('a list is doubted only if the archive cannot be redacted by it, not if the archive cannot be read or a signal comes', async t => {
+  const directory = await mkdtemp(join(tmpdir(), 'commission-list-'))
+  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const file = join(directory, 'list.json')
+  await writeFile(file, JSON.stringify({ format: REDACTION_FORMAT, organization: 'org_a', rep: 'rep_1' }))
+  const logs = archiveOf({ events: entriesOf([periodRecorded({ org_id: 'org_a' })]), 'api-keys': [] })
+  const { signal } = new AbortController()
+  await expect(readRedaction(file, logs, signal)).rejects.toThrow(
+    `there is nothing to redact. Is ${file} the list of this archive? Nothing is changed`,
+  )
+  const unread = new CommandError('s3 does not answer')
+  const archived = () => ({ topic: 't', read: () => Promise.reject(unread) })
+  await expect(readRedaction(file, { ...logs, archived }, signal)).rejects.toBe(unread)
+  const stopped = new Stopped()
+  await expect(readRedaction(file, logs, AbortSignal.abort(stopped))).rejects.toBe(stopped)
+})
