@@ -8,6 +8,7 @@ import { expect, inject } from 'vitest'
 import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import type { CommandContext } from '../../tools/context.ts'
 import type { Contexts } from '../../tools/contexts.ts'
+import { isAbort } from '../../tools/failures.ts'
 import { readLive } from '../../tools/live.ts'
 import { readParked } from '../../tools/parked/find.ts'
 import { publishAgain, type Result } from '../../tools/parked/publish-again.ts'
@@ -108,7 +109,7 @@ export const publishAgainAfter = async (
   const interrupted = new AbortController()
   let sent = 0
   const results: Result[] = []
-  await publishAgain(
+  const publishing = publishAgain(
     async function* ({ identity }) {
       yield found.flatMap(record => (record?.fields.topic === identity.topic ? [record.fields] : []))
     },
@@ -137,6 +138,9 @@ export const publishAgainAfter = async (
       onResults: chunk => results.push(...chunk),
     },
   )
+  await publishing.catch((error: unknown) => {
+    if (!isAbort(error, interrupted.signal)) throw error
+  })
   await producer.disconnect()
   return results
 }

@@ -137,11 +137,13 @@ export const again = async (
   })
   const left = Math.max(0, total - countOf(counts.keys()))
   for (const sentence of summaryOf(counts, left, options)) say(sentence)
-  return left === 0 && [...counts.keys()].every(outcome => fine.has(outcome)) ? exitCodes.done : exitCodes.notAll
+  const isFine = left === 0 && [...counts.keys()].every(outcome => fine(options).has(outcome))
+  return isFine ? exitCodes.done : exitCodes.notAll
 }
 
 const taken = ['would_be_applied', 'applied', 'duplicate', 'parked_again', 'published', 'unknown'] as const
-const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
+const fine = ({ publish }: AgainOptions): ReadonlySet<Result['outcome']> =>
+  new Set([publish ? 'applied' : 'would_be_applied', 'duplicate', 'already_there'])
 
 /** The number of selected records, and those of a stream in order of time, then of position; each once. */
 const wanted = async ({ positions, filter }: AgainOptions, live: Live, context: CommandContext) => {

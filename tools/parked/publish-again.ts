@@ -135,6 +135,8 @@ const publishStream = async (
       throw error
     })
     steps.onResults(results)
+    // A stop may have left records unsent.
+    steps.signal.throwIfAborted()
   }
 }
 

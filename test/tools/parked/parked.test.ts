@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../../../tools/context.ts'
-import { exitCodes } from '../../../tools/failures.ts'
+import { exitCodes, Stopped } from '../../../tools/failures.ts'
 import { RECORDS_MAX } from '../../../tools/limits.ts'
 import { again, listParked } from '../../../tools/parked/parked.ts'
 import { sending } from '../../support/answering.ts'
@@ -12,8 +12,12 @@ import { answerParked, parkedDocuments } from '../../support/parked-store.ts'
 
 const NOW = Date.UTC(2026, 0)
 
-/** A live generation with these parked records, all of which are published, and a Kafka that notes what is sent. */
-const world = (documents: ReadonlyMap<string, ParkedDocument>) => {
+/**
+ * A live generation with these parked records, all of which are published, and a Kafka that notes what is sent.
+ * @param stopAfter a signal comes when this many are sent
+ */
+const world = (documents: ReadonlyMap<string, ParkedDocument>, stopAfter = Number.POSITIVE_INFINITY) => {
+  const stopping = new AbortController()
   const engine = new MemoryElasticsearch()
   const published = 1_000_000
   const sent: string[] = []
@@ -41,6 +45,7 @@ const world = (documents: ReadonlyMap<string, ParkedDocument>) => {
       const baseOffset = `${published + sent.length}`
       sent.push(...messages.map(({ value }) => String(value)))
       move('g1')
+      if (sent.length >= stopAfter) stopping.abort(new Stopped())
       return [{ baseOffset }]
     },
   }
@@ -48,7 +53,7 @@ const world = (documents: ReadonlyMap<string, ParkedDocument>) => {
   const context = {
     ...{ send, prefix: 'p', out: (text: string | Buffer) => void lines.push(`${text}`.trim()) },
     ...{ say: (line: string) => void said.push(line), now: () => NOW, elapsed: () => 0, sleep: async () => undefined },
-    ...{ signal: new AbortController().signal, topics: { events: 'events', 'api-keys': 'keys' } },
+    ...{ signal: stopping.signal, topics: { events: 'events', 'api-keys': 'keys' } },
     kafka: { admin: () => admin, producer: () => producer } as unknown as KafkaContext['kafka'],
   }
   const publishAgain = (publish: boolean) =>
@@ -92,6 +97,17 @@ test('a run says how many records it did not look at, and ends with another exit
   expect(said.slice(-3, -1)).toEqual([
     '10000 would be applied',
     '1 more match, and were not looked at: a run with --publish begins with these, the next one goes on',
+  ])
+})
+
+test('a run that is stopped between two records is not done: it tells what was sent, and ends as stopped', async () => {
+  const both = [1, 2].map(id => ({ offset: id, at: id, ...rep(id) }))
+  const { publishAgain, lines, sent } = world(parkedDocuments(both), 1)
+  await expect(publishAgain(true)).rejects.toBeInstanceOf(Stopped)
+  expect(sent).toEqual([rep(1).value])
+  expect(lines).toEqual([
+    expect.stringContaining('events:0:1  rep_unknown  applied at'),
+    'events:0:2  rep_unknown  would be applied',
   ])
 })
 
