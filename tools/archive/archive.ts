@@ -76,6 +76,7 @@ export const archive = async (
 ): Promise<ExitCode> => {
   await using stack = new AsyncDisposableStack()
   const key = await readSigningKey(sign)
+  /** Whether the topics were verified, and every stored manifest was signed. */
   let isCompared = false
   const targets = (await Promise.all(to.map(steps.openTarget))).map(target =>
     signingTarget(target, key, () => isCompared),
@@ -138,7 +139,7 @@ export const archive = async (
   await Promise.all(copying).catch(() => {
     throw withEnds(failure.signal.reason, to, copies)
   })
-  const stopped = steps.signal.aborted && doneOf() < total
+  const stopped = !isCompared || (steps.signal.aborted && doneOf() < total)
   for (const [index, copy] of copies.entries()) {
     const manifests = copy.map(([, topic]) => topic.manifest())
     const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)

@@ -1,5 +1,5 @@
 /** Archives in several targets: one that fails takes nothing from the others. Kafka is a double with one partition. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
@@ -8,11 +8,13 @@ import { UNDECODABLE_BATCH_HEADER } from '../../../core/ledger/event/decode.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../core/log/kafka/encoded-headers.ts'
 import { UNDECODABLE_LOGGED } from '../../../core/log/limits.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
+import { createSigningKey, textOfSigningKey } from '../../../core/runtime/index.ts'
 import { type ArchiveSteps, archive } from '../../../tools/archive/archive.ts'
 import { readManifests } from '../../../tools/archive/read-archive.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
 import { exitCodes } from '../../../tools/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../tools/limits.ts'
+import { NOTE_FILE } from '../../../tools/signing/sign-manifest.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 
@@ -192,15 +194,33 @@ test('a new leader that says for a moment that the log ends before the archive e
 test('a run that follows and is stopped before it has everything ends as stopped; afterwards as done', async t => {
   const { steps } = await setUp(t)
   const said: string[] = []
-  const run = (follow: boolean, signal: AbortSignal) => {
+  const run = (follow: boolean, signal: AbortSignal, sleep = steps.sleep) => {
     const options = { to: ['other'], follow, maxRate: Number.POSITIVE_INFINITY, json: false }
-    return archive(options, { ...steps, signal, say: line => void said.push(line) })
+    return archive(options, { ...steps, signal, sleep, say: line => void said.push(line) })
   }
-  const [stopped, never] = [AbortSignal.abort(), new AbortController().signal]
-  expect(await run(true, stopped)).toBe(exitCodes.failed)
+  expect(await run(true, AbortSignal.abort())).toBe(exitCodes.failed)
   expect(said.at(-1)).toBe('the same command continues')
-  expect(await run(false, never)).toBe(exitCodes.done)
-  expect(await run(true, stopped)).toBe(exitCodes.done)
+  expect(await run(false, new AbortController().signal)).toBe(exitCodes.done)
+  const stopping = new AbortController()
+  const sleep = async () => stopping.abort()
+  expect(await run(true, stopping.signal, sleep)).toBe(exitCodes.done)
+})
+
+test('a run that is stopped before it has compared and signed an archive that has everything is not done', async t => {
+  const { steps, slow } = await setUp(t)
+  const sign = join(await newFolder(t), 'key')
+  await writeFile(sign, textOfSigningKey(createSigningKey('auditor.example/a')))
+  const run = (signed: { readonly sign?: string }, signal = new AbortController().signal) => {
+    const options = { to: ['other'], follow: false, maxRate: Number.POSITIVE_INFINITY, json: false }
+    return archive({ ...options, ...signed }, { ...steps, signal })
+  }
+  const noteOf = () => slow.read(`events/${NOTE_FILE}`)
+  expect(await run({})).toBe(exitCodes.done)
+  expect(await run({}, AbortSignal.abort())).toBe(exitCodes.failed)
+  expect(await run({ sign }, AbortSignal.abort())).toBe(exitCodes.failed)
+  expect(await noteOf()).toBeUndefined()
+  expect(await run({ sign })).toBe(exitCodes.done)
+  expect(await noteOf()).toBeDefined()
 })
 
 test('a flood of batches that nobody can read, or of records that say so, gets a few lines', async t => {
