@@ -1,7 +1,8 @@
 /**
  * `follow`: prints the changes of an organization as lines of JSON, as the API answers them, for ever. In: an
  * organization, and the last change that is known already. Out: one line for each change, in order, each once.
- * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends).
+ * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends). A stop is no failure; with
+ *   `once` it is one, because changes are missing.
  */
 
 import { changeNameOf, readListParameters, sequenceIn, textOfChange, textOfName } from '../../core/reading/index.ts'
@@ -20,6 +21,7 @@ export type FollowOptions = {
 
 type FollowSteps = ExportReaders & {
   readonly out: Out<Buffer>
+  readonly say: (line: string) => void
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -33,9 +35,10 @@ const LAST_CHANGE_GONE =
 
 /** @throws CommandError for an unknown organization or change, or if other rules parked the change of the last line */
 export const follow = async ({ org, startingAfter, once }: FollowOptions, steps: FollowSteps): Promise<ExitCode> => {
-  const { readList, out, sleep, signal } = steps
+  const { readList, out, say, sleep, signal } = steps
+  let after = startingAfter
   await refuseUnknown(org, steps).catch(stopped)
-  for (let after = startingAfter; !signal.aborted; ) {
+  while (!signal.aborted) {
     const page = await readList(org, 'changes', parametersOf(after)).catch(error => {
       if (after === startingAfter || !isUnknownCursor(error)) return stopped(error)
       throw new CommandError(LAST_CHANGE_GONE)
@@ -47,10 +50,12 @@ export const follow = async ({ org, startingAfter, once }: FollowOptions, steps:
     const last = page.hits.at(-1)
     if (last) after = textOfName(changeNameOf(last))
     if (page.hasMore) continue
-    if (once) break
+    if (once) return exitCodes.done
     await sleep(FOLLOW_INTERVAL_MS)
   }
-  return exitCodes.done
+  if (!once) return exitCodes.done
+  say(after === undefined ? 'stopped before the first change' : `stopped; --starting-after ${after} continues`)
+  return exitCodes.failed
 
   function stopped(error: unknown): undefined {
     if (!signal.aborted) throw error

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { follow } from '../../../tools/export/follow.ts'
 import { type ExportReaders, UNKNOWN_CURSOR } from '../../../tools/export/readers.ts'
-import { CommandError } from '../../../tools/failures.ts'
+import { CommandError, exitCodes, Stopped } from '../../../tools/failures.ts'
 import { generationOf } from '../../support/layout.ts'
 
 const generation = generationOf({ rules: 2 })
@@ -38,6 +38,9 @@ const given = (pages: number) => {
   return { readers, reads: () => reads }
 }
 const once = { org: 'org_a', startingAfter: undefined, once: true }
+const steps = (stopping = new AbortController()) => ({
+  ...{ out: () => undefined, say: () => undefined, sleep: async () => undefined, signal: stopping.signal },
+})
 
 test('the next page is read when the output has taken the last one', async () => {
   const { readers, reads } = given(3)
@@ -46,20 +49,18 @@ test('the next page is read when the output has taken the last one', async () =>
     await new Promise(resolve => setImmediate(resolve))
     readsAtEnd.push(reads())
   }
-  const signal = new AbortController().signal
-  expect(await follow(once, { ...readers, out, sleep: async () => undefined, signal })).toBe(0)
+  expect(await follow(once, { ...steps(), ...readers, out })).toBe(exitCodes.done)
   expect(readsAtEnd).toEqual([1, 2, 3])
 })
 
 test('a cursor that is unknown names the option only if it is the one of the option', async () => {
   const { readers } = given(3)
   const unknown = async (): Promise<never> => Promise.reject(new CommandError(UNKNOWN_CURSOR))
-  const steps = { out: () => undefined, sleep: async () => undefined, signal: new AbortController().signal }
   const messages: unknown[] = []
   for (const pages of [0, 1]) {
     let reads = 0
     const readList: ExportReaders['readList'] = (...asked) => (reads++ < pages ? readers.readList(...asked) : unknown())
-    const following = follow({ ...once, startingAfter: 'rep_9.1' }, { ...readers, ...steps, readList })
+    const following = follow({ ...once, startingAfter: 'rep_9.1' }, { ...steps(), ...readers, readList })
     messages.push(await following.catch((error: Error) => error.message))
   }
   expect(messages).toEqual([UNKNOWN_CURSOR, expect.stringMatching(/^the change of the last line is gone/)])
@@ -69,9 +70,30 @@ test('a stop is no failure, also during the first read', async () => {
   const stopping = new AbortController()
   const { readers } = given(1)
   const readTotals = async (): Promise<never> => {
-    stopping.abort(new CommandError('stopped'))
+    stopping.abort(new Stopped())
     throw stopping.signal.reason
   }
-  const steps = { ...readers, readTotals, out: () => undefined, sleep: async () => undefined, signal: stopping.signal }
-  expect(await follow({ ...once, once: false }, steps)).toBe(0)
+  const following = follow({ ...once, once: false }, { ...steps(stopping), ...readers, readTotals })
+  expect(await following).toBe(exitCodes.done)
+})
+
+test('with --once, a stop before the last change is not done, and says how to continue', async () => {
+  for (const [pages, said] of [
+    [0, 'stopped before the first change'],
+    [1, 'stopped; --starting-after rep_0.1 continues'],
+  ] as const) {
+    const stopping = new AbortController()
+    const { readers, reads } = given(3)
+    const readTotals = async () => {
+      if (pages === 0) stopping.abort(new Stopped())
+      return readers.readTotals('org_a', undefined)
+    }
+    const out = async () => {
+      if (reads() === pages) stopping.abort(new Stopped())
+    }
+    const lines: string[] = []
+    const say = (line: string) => void lines.push(line)
+    expect(await follow(once, { ...steps(stopping), ...readers, readTotals, out, say })).toBe(exitCodes.failed)
+    expect([reads(), lines]).toEqual([pages, [said]])
+  }
 })
