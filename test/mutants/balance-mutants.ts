@@ -153,6 +153,18 @@ export const balanceMutants: readonly Mutant[] = [
     flow: BALANCES,
   },
   {
+    name: 'a change that an old copy puts in the place of another one is taken',
+    inside: 'createSequences',
+    find: 'if (!layout.isInOneShard && ',
+    replace: 'if (layout.isInOneShard && ',
+  },
+  {
+    name: 'a count that lacks a change of the page numbers it',
+    inside: 'createSequences',
+    find: 'if (buckets[seqs.length]?.doc_count !== seqs.filter(seq => seq > begin.seq).length)',
+    replace: 'if (buckets.length <= seqs.length)',
+  },
+  {
     name: 'totals count the change of the balance twice in their last sequence',
     inside: 'createReadTotals',
     find: '{ seq: { gt: begin.seq } }',

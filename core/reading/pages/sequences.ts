@@ -3,17 +3,17 @@
  * In: an organization, a position, and changes; or a sequence. Out: the sequences of the changes; or the change.
  * Promises: a change has one sequence while the rules stay: after a rebuild, a swap, a restore, and in a topic with
  *   more partitions.
- * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
+ * Can go wrong: Elasticsearch cannot answer completely, or an old copy left out a known change → `unavailable`.
  *
  * No document of a change has it: the feed has an order that never changes, so changes are counted. A balance has the
  * number of changes up to its own: only those after it are counted. The page soon after one that was read needs no
- * search. One that is numbered by places, from an organization with several shards, is also counted: an old copy of one
- * shard would leave a hole in it.
+ * search. A page that is numbered by places, and a change that was found by its place, are also counted if the
+ * organization has several shards: an old copy of one shard would leave a hole before them.
  */
 import { listTraits } from '../../../schemas/lists.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
-import { lruOptions, unavailable } from '../../runtime/index.ts'
+import { lruOptions, type Refusal, unavailable } from '../../runtime/index.ts'
 import {
   changeAfter,
   isVisible,
@@ -41,7 +41,10 @@ export type SequencesAsked = {
 export type Sequences = {
   /** Returns one sequence for each offset. */
   readonly of: (scope: ReadScope, position: ReadPosition, asked: SequencesAsked) => Promise<readonly number[]>
-  /** Returns the change with a sequence; undefined if the organization has fewer changes at the position. */
+  /**
+   * Returns the change with a sequence; undefined if the organization has fewer changes at the position.
+   * @throws Refusal `unavailable` if a balance or a count says that an old copy left out changes
+   */
   readonly changeAt: (scope: ReadScope, position: ReadPosition, sequence: number) => Promise<FoundChange | undefined>
   /** Returns the change of the last balance. Without one, the sequence is 0, and the offset is below all others. */
   readonly ofLastBalance: (scope: ReadScope, position: ReadPosition) => Promise<CountedChange>
@@ -76,7 +79,7 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
     return layout.hasBalances ? firstOf(lastBalance(layout, scope.org, before), scope, position) : START
   }
 
-  /** Counts the changes up to each offset. */
+  /** Counts the changes up to each offset of a change. @throws Refusal `unavailable` if one of these is left out */
   const countUpTo = async (scope: ReadScope, position: ReadPosition, seqs: readonly number[]): Promise<number[]> => {
     const { layout } = position.generation
     const [first = 0] = seqs
@@ -84,16 +87,19 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
     const ranges = seqs.map((seq, at) => ({ range: { seq: { gt: at === 0 ? begin.seq : seqs[at - 1], lte: seq } } }))
     const where = layout.searchOf(listKinds, scope.org)
     const range = { range: { seq: { gt: begin.seq, lte: seqs.at(-1) } } }
+    const ends = { terms: { seq: seqs } }
     const body = {
       size: 0,
       query: { bool: { filter: [...where.filters, range] } },
-      aggs: { all: { filters: { filters: ranges } } },
+      aggs: { all: { filters: { filters: [...ranges, ends] } } },
     }
     const { buckets } = (await ask<CountsOfRanges, unknown>(where, body, scope)).aggregations.all
-    if (buckets.length !== seqs.length) throw unavailable('elasticsearch_malformed_search')
+    // An old copy of the only shard lacks the last changes: with the last one it has all. The first change may be that
+    // of the balance, which is not counted again.
+    if (buckets[seqs.length]?.doc_count !== seqs.filter(seq => seq > begin.seq).length) throw leftOut()
     let { sequence } = begin
-    return buckets.map(({ doc_count }) => {
-      sequence += doc_count
+    return seqs.map((_, at) => {
+      sequence += buckets[at]?.doc_count ?? 0
       return sequence
     })
   }
@@ -116,7 +122,7 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
     const query = { bool: { filter: [...where.filters, range] } }
     const body = { size: 0, query, aggs: { all: { filters: { filters: [range] } } } }
     const [counted] = (await ask<CountsOfRanges, unknown>(where, body, scope)).aggregations.all.buckets
-    if (counted?.doc_count !== seqs.length) throw unavailable('elasticsearch_malformed_search')
+    if (counted?.doc_count !== seqs.length) throw leftOut()
   }
 
   const of: Sequences['of'] = async (scope, position, asked) => {
@@ -143,10 +149,14 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
       const changes = Math.min(left, CHANGES_SKIPPED_MAX)
       const { where, body } = changeAfter(layout, org, after, changes, publishedTo)
       const [hit] = (await ask<unknown, ChangeSource>(where, body, scope)).hits
-      if (hit === undefined) return undefined
+      if (hit === undefined) {
+        if ((await balanceBefore(scope, position, publishedTo)).sequence >= sequence) throw leftOut()
+        return undefined
+      }
       const { seq } = hit._source
       left -= changes
       if (left === 0) {
+        if (!layout.isInOneShard && (await countUpTo(scope, position, [seq]))[0] !== sequence) throw leftOut()
         remember(keyOf(scope, position, seq), sequence)
         return { name: nameOfChange(layout, hit), seq }
       }
@@ -155,6 +165,9 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
   }
   return { of, changeAt, ofLastBalance: (scope, position) => balanceBefore(scope, position, position.publishedTo) }
 }
+
+/** An old copy left out changes. */
+const leftOut = (): Refusal => unavailable('elasticsearch_malformed_search')
 
 type Place = Pick<SearchTarget, 'index' | 'routing'>
 /** A change, and how many changes there are up to it. */

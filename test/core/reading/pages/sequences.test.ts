@@ -7,13 +7,23 @@ import { layoutOf } from '../../../../schemas/stored/layout.ts'
 import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-type Range = { readonly gt: number; readonly lte: number }
+type Range = { readonly gt?: number; readonly lte?: number; readonly lt?: number }
+type Asked = {
+  readonly from: number
+  readonly query: { readonly bool: { readonly filter: readonly { readonly range?: Ranges }[] } }
+  readonly aggs?: { readonly all: { readonly filters: { readonly filters: readonly Counted[] } } }
+}
+type Counted = { readonly range?: Ranges; readonly terms?: { readonly seq: readonly number[] } }
+type Ranges = { readonly seq?: Range; readonly sequence?: Range }
+type Balance = { readonly seq: number; readonly sequence: number }
+const isIn = (value: number, { gt = -1, lte = 1_000, lt = 1_000 }: Range = {}): boolean =>
+  value > gt && value <= lte && value < lt
 const scope = scopeOf('org_a')
 
 /** @param stored offsets of changes; the test takes some away while an old copy answers */
-const over = (stored: readonly number[], shards = 1) => {
+const over = (stored: readonly number[], shards = 1, balances: readonly Balance[] = []) => {
   let time = 0
-  const state = { seqs: stored, searches: 0 }
+  const state = { seqs: stored, searches: 0, afterOneSearch: undefined as readonly number[] | undefined }
   const layout = layoutOf('p', { generation: 'g1', topic: 't', layout: 3, routing_partition_size: shards })
   const position = { generation: { ...generationOf(), layout }, publishedTo: 100, time: 0, takenBack: 0 }
   const answerOf = (hits: readonly object[], buckets: readonly object[]) =>
@@ -26,17 +36,42 @@ const over = (stored: readonly number[], shards = 1) => {
       }),
     )
   const search: ScopedSearch = async ({ index }, body) => {
-    if (index.endsWith('-periods')) return answerOf([], [])
+    const { from, query, aggs } = JSON.parse(body) as Asked
+    const ranges = query.bool.filter.map(({ range = {} }) => range)
+    if (index.endsWith('-periods')) {
+      const isAsked = (one: Balance) =>
+        ranges.every(({ seq, sequence }) => isIn(one.seq, seq) && isIn(one.sequence, sequence))
+      return answerOf(
+        balances
+          .filter(isAsked)
+          .slice(-1)
+          .map(_source => ({ _source })),
+        [],
+      )
+    }
     state.searches++
-    const ranges = JSON.parse(body).aggs.all.filters.filters as { range: { seq: Range } }[]
-    const buckets = ranges.map(({ range: { seq } }) => ({
-      doc_count: state.seqs.filter(one => one > seq.gt && one <= seq.lte).length,
+    const { seqs } = state
+    state.seqs = state.afterOneSearch ?? seqs
+    const asked = seqs.filter(one => ranges.every(range => isIn(one, range.seq)))
+    if (aggs === undefined) {
+      const seq = asked[from]
+      return answerOf(seq === undefined ? [] : [{ _index: index, _id: `org_a:payout_${seq}`, _source: { seq } }], [])
+    }
+    const buckets = aggs.all.filters.filters.map(({ range, terms }) => ({
+      doc_count: asked.filter(one => (terms ? terms.seq.includes(one) : isIn(one, range?.seq))).length,
     }))
     return answerOf([], buckets)
   }
-  const { of } = createSequences(search, () => time)
+  const { of, changeAt } = createSequences(search, () => time)
   const page = (before: number, ...seqs: number[]) => of(scope, position, { before, seqs, isWhole: true })
-  return { state, page, pass: (by: number) => (time += by) }
+  const filtered = (...seqs: number[]) => of(scope, position, { before: -1, seqs, isWhole: false })
+  return {
+    state,
+    page,
+    filtered,
+    at: (sequence: number) => changeAt(scope, position, sequence),
+    pass: (by: number) => (time += by),
+  }
 }
 
 test('a page is numbered from the page before it, without a search, while that was read just before', async () => {
@@ -77,4 +112,54 @@ test('a page without a change between those that it has is refused, if an organi
 test('a page of an organization in one shard is not counted', async () => {
   const { state, page } = over([1, 2, 3])
   expect([await page(-1, 1, 2, 3), state.searches]).toEqual([[1, 2, 3], 0])
+})
+
+const malformed = { code: 'unavailable', reason: 'elasticsearch_malformed_search' }
+
+test('a page under a filter is refused if a count lacks a change of the page', async () => {
+  const { state, filtered } = over([1, 2, 3])
+  state.seqs = [1]
+  await expect(filtered(1, 2, 3)).rejects.toMatchObject(malformed)
+  state.seqs = [1, 2, 3]
+  expect(await filtered(1, 3)).toEqual([1, 3])
+})
+
+test('a page is refused if the count up to its cursor lacks the cursor, and a balance at the cursor needs no count', async () => {
+  const { state, page } = over([1, 2, 3])
+  state.seqs = [1]
+  await expect(page(2, 3)).rejects.toMatchObject(malformed)
+  const counted = over([], 1, [{ seq: 2, sequence: 2 }])
+  expect([await counted.page(2, 3), await counted.filtered(2)]).toEqual([[3], [2]])
+})
+
+test('a change is found by its number if an organization has one shard or several, and costs a count if several', async () => {
+  const counts: number[] = []
+  for (const shards of [1, 2]) {
+    const { state, at } = over([10, 20, 30], shards)
+    expect(await at(2)).toEqual({ name: { kind: 'payouts', id: 'payout_20' }, seq: 20 })
+    expect(await at(4)).toBe(undefined)
+    counts.push(state.searches)
+  }
+  expect(counts).toEqual([2, 3])
+})
+
+test('a change that has the place of another one, because a shard lacks changes before it, is refused', async () => {
+  const changes = Array.from({ length: 8 }, (_, at) => at + 10)
+  const withHoles = changes.filter(seq => seq !== 11 && seq !== 13)
+  const { state, at, page } = over(changes, 2)
+  Object.assign(state, { seqs: withHoles, afterOneSearch: changes })
+  await expect(at(4)).rejects.toMatchObject(malformed)
+  expect(await at(4)).toMatchObject({ seq: 13 })
+  expect(await page(13, 14, 15)).toEqual([5, 6])
+  // The old copy answers each search, and a balance knows better.
+  const again = over(changes, 2, [{ seq: 15, sequence: 6 }])
+  again.state.seqs = withHoles
+  await expect(again.at(4)).rejects.toMatchObject(malformed)
+})
+
+test('a number that a balance proves is not beyond the last one, although the last changes are left out', async () => {
+  const { state, at } = over([1, 2, 3], 1, [{ seq: 3, sequence: 3 }])
+  state.seqs = [1, 2]
+  await expect(at(3)).rejects.toMatchObject(malformed)
+  expect(await at(4)).toBe(undefined)
 })
