@@ -6,7 +6,6 @@
 import { filteredKinds, type ListFilter } from '../../schemas/lists.ts'
 import { unavailable } from '../runtime/index.ts'
 import {
-  anyHit,
   type ReadPosition,
   type ReadScope,
   type ScopedSearch,
@@ -14,7 +13,8 @@ import {
   smallSearch,
   visibleRange,
 } from '../store/index.ts'
-import { kindsOf, type ReaderParts, readListStart, requireSearchable, termsOf } from './pages/read-list.ts'
+import type { HasChange } from './pages/has-change.ts'
+import { type ReaderParts, readListStart, requireSearchable, termsOf } from './pages/read-list.ts'
 import type { ListParameters } from './pages/read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
@@ -34,20 +34,11 @@ export type FindLast = (
 type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
 
 /** Creates the search for a change after a cursor. @throws Refusal as a list does */
-export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
+export const createFindChange = (parts: Parts, hasChange: HasChange): FindChange => {
   return async (scope, { startingAfter, filter = {} }) => {
     const { position, after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
     requireSearchable(filter, position.generation.layout)
-    const where = position.generation.layout.searchOf(kindsOf('changes', filter), scope.org)
-    const terms = termsOf(filter)
-    const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
-    const body = {
-      size: 1,
-      _source: false,
-      terminate_after: 1,
-      query: { bool: { filter: [...where.filters, ...terms, range] } },
-    }
-    return { position, found: anyHit(await searchSmall(search, where, body, scope)) }
+    return { position, found: await hasChange(scope, position, after, filter) }
   }
 }
 

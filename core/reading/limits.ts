@@ -80,10 +80,10 @@ export const DEAL_PAGE_PAYOUTS = 100
 export const DEAL_PAGE_BYTES = 4 * 1024 * 1024
 
 /**
- * Checkpoints. In order: milliseconds in which an organization gets one signature; milliseconds that are added to the
- * usual time of a request (`ORDER_MS` in `client/src/checkpoint.ts` and `ORDER` in the Python client count with both);
- * walks at once, of all and of one organization; changes and bytes of one search. A page is held beside the pages of
- * lists.
+ * Checkpoints. In order: milliseconds in which an organization without a further change gets one signature;
+ * milliseconds that are added to the usual time of a request (`ORDER_MS` in `client/src/checkpoint.ts` and `ORDER` in
+ * the Python client count with both); walks at once, of all and of one organization; changes and bytes of one search.
+ * A page is held beside the pages of lists.
  */
 export const CHECKPOINT_AGE_MAX = 60_000
 export const CHECKPOINT_TIME_MAX = 15_000

@@ -7,6 +7,7 @@ import { createReadCheckpoint, type ReadCheckpoint } from './checkpoint/read-che
 import { createFindChange, createFindLast } from './find-changes.ts'
 import { createPositionAsOf, createProjectionTime } from './pages/as-of.ts'
 import { createCursors } from './pages/cursors.ts'
+import { createHasChange } from './pages/has-change.ts'
 import { createReadByIds, type ReadByIds } from './pages/read-by-ids.ts'
 import { createReadHistory, type ReadHistory } from './pages/read-history.ts'
 import { createReadList, createReadPage, type ReadList } from './pages/read-list.ts'
@@ -51,6 +52,7 @@ export const createReaders = (
     sequences: createSequences(search, now),
   }
   const totals = createReadTotals(parts, search, parts.sequences, now)
+  const hasChange = createHasChange(search)
   const readers = {
     list: createReadList(parts),
     byIds: createReadByIds(parts, multiGet),
@@ -62,10 +64,11 @@ export const createReaders = (
       now: checkpoints.now ?? now,
       later,
       checkNow: ({ name, id }) => checkIndices(name, id, 'now'),
+      hasChange,
     }),
   }
   const createWatch: CreateWatch = (permitted, waits, elapsed) => {
-    const findChange = createFindChange(parts, search)
+    const findChange = createFindChange(parts, hasChange)
     const findLast = createFindLast(search)
     const { readServedPositions, latest } = positions
     const reads = { search, findChange, findLast, readServedPositions, latest, projectionTime }

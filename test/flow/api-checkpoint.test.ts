@@ -60,7 +60,7 @@ test('a checkpoint has the digest of all changes and the totals as of the last o
   ])
 })
 
-test('an organization gets one signature a minute, and the next checkpoint continues with the new changes', async t => {
+test('an organization without a new change gets one signature a minute, and a new change is signed at once', async t => {
   const store = await useStore(t)
   store.payout(org, 0, { id: 'payout_1', amount: '1' })
   await store.publish(org, 1)
@@ -79,7 +79,6 @@ test('an organization gets one signature a minute, and the next checkpoint conti
     }),
   })
   const first = await ask('/checkpoint', key)
-  store.payout(org, 1, { id: 'payout_2', amount: '2', period: 'period_2' })
   await store.publish(org, 2)
   now += MINUTE - 1
   const tag = { 'if-none-match': first.headers.get('etag') ?? '' }
@@ -89,6 +88,10 @@ test('an organization gets one signature a minute, and the next checkpoint conti
   ])
   expect(searched).toHaveLength(1)
   now += 1
+  const later = await ask('/checkpoint', key)
+  expect(linesOf(later)).toMatchObject({ sequence: '1', time: new Date(now).toISOString() })
+  store.payout(org, 2, { id: 'payout_2', amount: '2', period: 'period_2' })
+  await store.publish(org, 3)
   const second = linesOf(await ask('/checkpoint', key))
   expect([second.sequence, second.change]).toEqual(['2', 'payout_2'])
   expect(second.digest).toBe(digestOf((await walk(ask, '/changes', key)).records))

@@ -1,11 +1,12 @@
 /**
  * In: an organization. Out: its checkpoint: a signed note with the digest over all its changes, in the order of the
  *   feed, and its totals as of the last of them.
- * Promises: the digest covers every change up to the sequence that the note names, each once. An organization has one
- *   signature in CHECKPOINT_AGE_MAX: the same bytes are answered until then. One walk of an organization runs at a
- *   time, and few of all. A walk that ends early keeps what it has read: the next one continues there. Nothing is
- *   signed unless the generation has the recorded indices and shards after all was read: a shard that lost documents
- *   answers with fewer changes, and with totals of as many.
+ * Promises: the digest covers every change up to the sequence that the note names, each once. The note covers every
+ *   change before the position that it is answered with. Until a further change is published, the same bytes are
+ *   answered for CHECKPOINT_AGE_MAX. An organization has one walk and one signature at a time, and all have few. A walk
+ *   that ends early keeps what it has read: the next one continues there. Nothing is signed unless the generation has
+ *   the recorded indices and shards after all was read: a shard that lost documents answers with fewer changes, and
+ *   with totals of as many.
  * Can go wrong: the changes are not read in the time of the request → `unavailable`, and the next request reads on.
  *   The totals count other changes than the walk, or a shard is another one → `unavailable`. No key →
  *   `invalid_request`.
@@ -53,6 +54,7 @@ import {
   CHECKPOINT_WALKS_OF_ORGANIZATION,
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
+import type { HasChange } from '../pages/has-change.ts'
 import { changeNameOf, type ReaderParts, readListStart } from '../pages/read-list.ts'
 import { type RecordName, textOfName } from '../pages/read-parameters.ts'
 import type { ReadTotals } from '../pages/read-totals.ts'
@@ -68,6 +70,7 @@ type Steps = {
   readonly later: Schedule
   /** Checks the indices and shards of a generation, from now on. @throws Refusal if one is another one than recorded */
   readonly checkNow: (generation: Generation) => Promise<void> | undefined
+  readonly hasChange: HasChange
 }
 
 /** How far the changes of an organization were read. */
@@ -78,13 +81,14 @@ type Walked = {
   readonly digest: Buffer
   readonly last: { readonly name: RecordName; readonly seq: number } | undefined
 }
-type Signed = { readonly of: string; readonly note: string; readonly time: number }
+/** `lastSeq`: the offset of the last change that it covers; -1 if there is none. */
+type Signed = { readonly of: string; readonly note: string; readonly time: number; readonly lastSeq: number }
 
 /** Creates the reader of checkpoints. It remembers how far it has read, and the last note of each organization. */
 export const createReadCheckpoint = (
   parts: ReaderParts,
   totals: ReadTotals,
-  { key, now, later, checkNow }: Steps,
+  { key, now, later, checkNow, hasChange }: Steps,
 ): ReadCheckpoint => {
   const walked = new LRUCache<string, Walked>(lruOptions(ORGANIZATIONS_REMEMBERED))
   const signed = new LRUCache<string, Signed>(lruOptions(ORGANIZATIONS_REMEMBERED))
@@ -93,13 +97,14 @@ export const createReadCheckpoint = (
     createSemaphores(CHECKPOINT_WALKS_OF_ORGANIZATION, later),
   )
 
-  const present = (org: string, position: ReadPosition): string | undefined => {
-    const known = signed.get(org)
+  const present = async (scope: ReadScope, position: ReadPosition): Promise<string | undefined> => {
+    const known = signed.get(scope.org)
     // That of another generation can differ from what is served now.
     if (known?.of !== idOf(position)) return undefined
     const age = now() - known.time
     // A clock that was set back makes no note older than it is.
-    return age >= 0 && age < CHECKPOINT_AGE_MAX ? known.note : undefined
+    const isYoung = age >= 0 && age < CHECKPOINT_AGE_MAX
+    return isYoung && !(await hasChange(scope, position, known.lastSeq)) ? known.note : undefined
   }
 
   /** Reads the changes after the last one that was read, up to the position. */
@@ -154,7 +159,7 @@ export const createReadCheckpoint = (
       time: new Date(time).toISOString(),
     }
     const note = signNote(Buffer.from(textOfCheckpoint(checkpoint)), by).toString('utf8')
-    signed.set(scope.org, { of: at.of, note, time })
+    signed.set(scope.org, { of: at.of, note, time, lastSeq: at.last?.seq ?? -1 })
     return note
   }
 
@@ -165,13 +170,13 @@ export const createReadCheckpoint = (
       const time = await parts.projectionTime(scope, current, 'unknown')
       return { position: { ...position, time }, note }
     }
-    const known = present(scope.org, position)
+    const known = await present(scope, position)
     if (known !== undefined) return read(known)
     const release = await walks.acquire(scope.org, scope.signal)
     if (!release) throw unavailable('checkpoints')
     try {
       // Another request may have signed meanwhile.
-      const since = present(scope.org, position)
+      const since = await present(scope, position)
       if (since !== undefined) return await read(since)
       const at = await walk(scope, position, onRead)
       return await read(await sign(scope, at, position.generation, key))

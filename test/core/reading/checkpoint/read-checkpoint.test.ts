@@ -8,6 +8,7 @@ import { digestedFields } from '../../../../schemas/checkpoint.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
 type Parts = Parameters<typeof createReadCheckpoint>[0]
+type Steps = Parameters<typeof createReadCheckpoint>[2]
 
 const generation = { name: 'g1', id: 'g1', partitions: 1, rules: 1, layout: { searchOf: () => ({ index: '' }) } }
 const position = { generation, publishedTo: 9, time: 0, takenBack: 0 }
@@ -18,17 +19,29 @@ type Given = {
   readonly checkNow?: () => Promise<void>
   readonly takenBackAfter?: number
   readonly signal?: AbortSignal
+  /** What is published; the test changes it. */
+  readonly published?: { publishedTo: number; time: number }
+  readonly hasChange?: Steps['hasChange']
 }
 
 const read = (given: Given) => readerOf(given)()
 
-const readerOf = ({ readPage, totals, checkNow = async () => undefined, takenBackAfter = 0, signal }: Given) => {
+const readerOf = ({
+  readPage,
+  totals,
+  checkNow = async () => undefined,
+  takenBackAfter = 0,
+  signal,
+  published,
+  hasChange = async () => false,
+}: Given) => {
   let isChecked = false
+  const present = () => ({ ...position, ...published, takenBack: isChecked ? takenBackAfter : 0 })
   const parts = {
     cursors: { remembered: () => undefined },
-    readAt: async () => ({ position: { ...position, takenBack: isChecked ? takenBackAfter : 0 }, documents: [] }),
-    positionAsOf: async () => position,
-    projectionTime: async () => 0,
+    readAt: async () => ({ position: present(), documents: [] }),
+    positionAsOf: async (_: unknown, current: unknown) => current,
+    projectionTime: async (_: unknown, { time }: { readonly time: number }) => time,
     readPage,
   } as unknown as Parts satisfies Partial<ReaderParts>
   const steps = {
@@ -39,6 +52,7 @@ const readerOf = ({ readPage, totals, checkNow = async () => undefined, takenBac
       isChecked = true
       return checkNow()
     },
+    hasChange,
   }
   const readTotals = (
     totals ? async () => ({ position, totals }) : () => Promise.reject(new Error('no totals'))
@@ -110,4 +124,32 @@ test('a page that lacked a change is read again after the difference to the tota
   const { note } = await readAgain()
   expect(note).toContain('sequence 3\nchange payout_3\n')
   expect(asked).toEqual([-1, -1])
+})
+
+test('a note is answered again until a change follows it: then one with the change is signed, within the minute, too', async () => {
+  const published = { publishedTo: 3, time: 100 }
+  const totals = { last_change_id: 'payout_2', last_sequence: 2, totals: [] }
+  const seqs = () => [1, 2, 3].filter(seq => seq < published.publishedTo)
+  const after = (from: number) => seqs().filter(seq => seq > from)
+  const readChanges = async (_: unknown, { after: from }: { readonly after: number }) => ({
+    hits: after(from).map(changeHit),
+    hasMore: false,
+  })
+  const readAgain = readerOf({
+    readPage: readChanges as Given['readPage'],
+    totals,
+    published,
+    hasChange: async (_scope, _position, from) => after(from).length > 0,
+  })
+  const first = await readAgain()
+  Object.assign(published, { time: 200 })
+  expect(await readAgain()).toMatchObject({ note: first.note, position: { time: 200 } })
+  Object.assign(published, { publishedTo: 4, time: 300 })
+  Object.assign(totals, { last_change_id: 'payout_3', last_sequence: 3 })
+  const second = await readAgain()
+  expect([first.note, second.note]).toEqual([
+    expect.stringContaining('sequence 2\nchange payout_2\n'),
+    expect.stringContaining('sequence 3\nchange payout_3\n'),
+  ])
+  expect(second.position.time).toBe(300)
 })
