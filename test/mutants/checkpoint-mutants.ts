@@ -20,6 +20,19 @@ export const checkpointMutants: readonly Mutant[] = [
     flow,
   },
   {
+    name: 'a checkpoint is answered for a minute, whatever is published meanwhile',
+    inside: 'createReadCheckpoint',
+    find: 'isYoung && !(await hasChange(scope, position, known.lastSeq))',
+    replace: 'isYoung',
+    flow,
+  },
+  {
+    name: 'the totals of a checkpoint are no reads of a close',
+    inside: 'answerCheckpoint',
+    find: 'note.match(/^total /gm)?.length ?? 1',
+    replace: '0',
+  },
+  {
     name: 'a checkpoint leaves out the last change of each page',
     inside: 'continueDigest',
     find: 'for (const hit of hits) {',
