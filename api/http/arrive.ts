@@ -118,6 +118,8 @@ export const baseAddressOf = (
 ): string => {
   if (publicUrl !== undefined) return publicUrl
   const { host, 'x-forwarded-proto': forwarded } = headers
+  // A request of HTTP/1.0 may name none.
+  if (host === undefined) return ''
   // The valid form of the host, without characters that would end the address.
   const url = URL.parse(`http://${host}`)
   if (url === null || url.pathname !== '/' || url.username !== '' || url.search !== '' || url.hash !== '') return ''

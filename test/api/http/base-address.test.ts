@@ -28,6 +28,7 @@ describe('the base address', () => {
     ['is http on this machine', { headers: { host: '127.0.0.1:1' } }, 'http://127.0.0.1:1'],
     ['is empty where a proxy may end TLS without a word', { headers: { host: 'example.com' } }, ''],
     ['is empty behind a proxy without TLS', { headers: { 'x-forwarded-proto': 'http' } }, ''],
+    ['is empty if the request names no host', { secure: true, headers: { host: undefined } }, ''],
     ['is empty if the header names no valid host', { secure: true, headers: { host: 'a>b' } }, ''],
     ['is empty if the host names a user', { secure: true, headers: { host: 'a@example.com' } }, ''],
     ['is empty if the host has a path', { secure: true, headers: { host: 'example.com/c' } }, ''],
