@@ -127,6 +127,7 @@ export const createApi = (parts: ApiParts): Api => {
   const watch = createWatch(waitPermits, shares.waits, elapsed)
   const reservation = createReadReservation(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
+  const allowed = allowOrigins(parts.corsOrigins ?? [])
   const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch, parts.now)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
@@ -147,6 +148,7 @@ export const createApi = (parts: ApiParts): Api => {
     .step(limitDelivery(parts.budget, later, parts.onDeliveryTimeout))
     // Refuses targets, headers, hosts and bodies that no route accepts.
     .step(refuseEarly)
+    .step(allowed.answerPreflight)
     .step(findRoute(router))
     .step(serveOpenapi(JSON.stringify(openapi)))
     // Adds the holder of the key, from memory or a shared look-up. 401 for a key that is not in force.
@@ -179,7 +181,7 @@ export const createApi = (parts: ApiParts): Api => {
     .step(reserveReads(reservation))
     .end(answerRoute(router))
   const app = new Koa<Arrived>({ env: 'production' })
-  if (parts.corsOrigins?.length) app.use(allowOrigins(parts.corsOrigins))
+  if (parts.corsOrigins?.length) app.use(allowed.setHeaders)
   app.use(ctx => {
     Object.assign(ctx.state, arrivedOf(ctx.req, parts))
     return answer(ctx)

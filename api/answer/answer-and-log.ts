@@ -1,12 +1,13 @@
 /**
  * In: every request. Out: the answer of the following steps; if they fail, the refusal as JSON.
  * Promises: answers, counts and logs every request. The log has one line for each, but `createRefusalLog` limits the
- *   lines of an address about requests that may be a flood: those without a valid key, and those over a limit. A client
- *   that is refused for now gets a random Retry-After, so that clients do not all return at once. No message of a
- *   library is shown, and nothing that was sent, except the name of a parameter.
+ *   lines of an address about requests that may be a flood: those without a valid key, and those over a limit. An
+ *   answered preflight request has none, which these would lack. A client that is refused for now gets a random
+ *   Retry-After, so that clients do not all return at once. No message of a library is shown, and nothing that was
+ *   sent, except the name of a parameter.
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
-import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runtime/index.ts'
+import { isRetryable, NO_CONTENT, Refusal, refusalAnswer, retryAfter } from '../../core/runtime/index.ts'
 import { REVALIDATED } from '../access/authenticate.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { AdmitLine, Log } from '../http/log.ts'
@@ -57,6 +58,7 @@ export const answerAndLog = ({
     // A request that waits for a change is not slow.
     const milliseconds = elapsed() - begun - ctx.state.spent.waited
     observe(ctx.method, ctx.state.route, ctx.status, milliseconds, reason)
+    if (ctx.status === NO_CONTENT) return
     if (ctx.state.key !== undefined && !isLimited) {
       log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason)
       return

@@ -10,7 +10,7 @@
  */
 
 import { type Moment, textOfName } from '../../core/reading/index.ts'
-import { NOT_MODIFIED, OK, Refusal, unavailable } from '../../core/runtime/index.ts'
+import { NO_CONTENT, NOT_MODIFIED, OK, Refusal, unavailable } from '../../core/runtime/index.ts'
 import { refusals } from '../../schemas/errors.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import type { AddressOf } from '../http/client-address.ts'
@@ -33,7 +33,7 @@ type Parts = Audit & {
 type Needs = Arrived & KnownSoFar
 
 /**
- * Step: writes the line of each request; none for the OpenAPI document.
+ * Step: writes the line of each request; none for the OpenAPI document and preflight requests: these read nothing.
  * @throws Refusal `unavailable` if a strict audit has no line
  */
 export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): Step<Needs, Audited> => {
@@ -58,7 +58,7 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
       deal: undefined,
       refusedKey: undefined,
     }
-    const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH
+    const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH && ctx.status !== NO_CONTENT
     try {
       await next({ read })
       if (isAudited()) requireRecords(ctx.status, read)

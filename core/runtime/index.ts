@@ -15,6 +15,7 @@ export {
   ADMIN_METHOD_REFUSED,
   ADMIN_NOT_FOUND,
   isRetryable,
+  NO_CONTENT,
   NOT_MODIFIED,
   NOT_READY,
   OK,

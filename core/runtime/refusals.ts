@@ -4,6 +4,7 @@ import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
 /** Other statuses of HTTP: of answers, and of the admin port. */
 export const OK = 200
+export const NO_CONTENT = 204
 export const NOT_MODIFIED = 304
 export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
@@ -25,7 +26,7 @@ const closing: Failure = { ...plain, closes: true }
 /** How each refusal code is answered. */
 export const failures: Record<RefusalCode, Failure> = {
   invalid_request: { shows: 'the given message' },
-  invalid_cursor: plain,
+  invalid_cursor: { shows: 'the given message' },
   unauthorized: { ...plain, headers: { 'WWW-Authenticate': 'Bearer' } },
   forbidden: { shows: 'the given message' },
   not_found: plain,

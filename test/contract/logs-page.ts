@@ -147,7 +147,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '```',
     ].join('\n'),
     '## Line of a request',
-    `One line for each request, at its end: \`${REQUEST_LINE}\`. Of requests without a valid key (401, also 400, 404 and the like), of those over a limit (429), and of bytes that never became a request (\`refused bytes\`), ` +
+    `One line for each request, at its end: \`${REQUEST_LINE}\`; none for an answered preflight request of a browser. Of requests without a valid key (401, also 400, 404 and the like), of those over a limit (429), and of bytes that never became a request (\`refused bytes\`), ` +
       'an address has at most 10 lines a minute, and all addresses together 1,000. `unlogged` counts the others, and metrics count every request.',
     ['| field | type | meaning |', '|---|---|---|', ...request.fields.map(rowOfField)].join('\n'),
     `\`\`\`json\n${exampleOf(request)}\n\`\`\``,

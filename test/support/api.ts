@@ -39,6 +39,7 @@ type Options = {
   trustedProxies?: readonly string[]
   shares?: Partial<ShareLimits>
   mayStore?: boolean
+  corsOrigins?: readonly string[]
   /** Wraps the Elasticsearch client, to count, delay or change reads. */
   between?: (elasticsearch: SearchClient) => SearchClient
   elapsed?: () => number
@@ -94,6 +95,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     shares: { ...usualShares, ...options.shares },
     ...(options.mayStore !== undefined && { mayStore: options.mayStore }),
+    ...(options.corsOrigins && { corsOrigins: options.corsOrigins }),
     budget,
     onDeliveryTimeout: () => undefined,
     log,
