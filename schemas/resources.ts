@@ -284,7 +284,7 @@ export const Totals = Type.Object(
       minimum: 0,
       description: [
         'The `sequence` of the last change: how many changes the organization has. 0 if there is none yet.',
-        'The latest 50 changes are at `/changes?after=` this number less 50.',
+        'The latest 50 changes are at `/changes?after=` this number less 50, or 0 if that is negative.',
       ].join(' '),
     }),
     totals: Type.Array(Total, {

@@ -17,9 +17,9 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
   },
   invalid_cursor: {
     cause:
-      '`starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`.',
+      '`starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`. Or `after` is above the number of changes, also of those up to `as_of`.',
     action:
-      'Send an id that this list returned. Ids of a list stay valid, unless new rules park their record, with and without a filter.',
+      'Send an id that this list returned, or as `after` a `sequence`. Ids of a list stay valid, unless new rules park their record, with and without a filter. With other rules, changes have other numbers: begin at `after=0`.',
   },
   unauthorized: {
     cause: 'The Authorization header is missing, repeated or malformed, or names an unknown, revoked or expired key.',

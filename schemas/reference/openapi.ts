@@ -62,7 +62,9 @@ const listSchema = (name: ListedName, pattern: string): Json => ({
         'The last id of the page, to send as `starting_after`.',
         'The last page has it, too: send it later to get new records.',
         'An empty page repeats `starting_after`, or has an empty text if there was none.',
-        'It is empty for a request with `ids`, too.',
+        name === 'Change'
+          ? 'With `after`, an empty page has the id of the change after which it begins.'
+          : 'It is empty for a request with `ids`, too.',
       ].join(' '),
     },
   },
@@ -122,7 +124,7 @@ const singles = [
     'payout',
     [
       'A signed digest of all changes. It proves that a copy is complete and unaltered.',
-      'The same one is returned for a minute.',
+      'The same one is returned for a minute, or until a further change is published.',
       'It costs a unit for each MiB of the changes that were read for it, and may answer 503 while they are read.',
       'Refused if the operator has set no key for it.',
     ].join(' '),

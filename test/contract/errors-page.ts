@@ -13,6 +13,7 @@ export const errorsPage = (): string =>
     'For clients, publishers and the person on call. `npm run contract` writes this page. Its anchors are stable: `errors.md#rate_limited`.',
     '## Refusals of the API',
     'A refusal has the body `{"error": {"code", "message"}}`. Decide by the code: messages may change. 429 and 503 have `Retry-After`.',
+    'The form of all parameters is checked before any record is looked up: a malformed `starting_after` is `invalid_cursor`, also beside an `as_of` that names no change. Beside a well-formed, unknown `starting_after`, such an `as_of` is `invalid_request`.',
     ...keysOf(refusals).flatMap(code => [
       `### \`${code}\``,
       [`- **Status**: ${refusals[code]}`, ...linesOf(refusalCatalogue[code])].join('\n'),

@@ -6,8 +6,8 @@
  *   filter never change in a record, so a record that matches always matches, and a cursor stays valid under any
  *   filter.
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
- *   another organization's. Elasticsearch cannot answer completely → `unavailable`. The generation cannot be searched
- *   by deal → `invalid_request`, never an empty list.
+ *   another organization's; in other words for `after` beyond the last change. Elasticsearch cannot answer completely →
+ *   `unavailable`. The generation cannot be searched by deal → `invalid_request`, never an empty list.
  *
  * `createReadPage` searches for the records of a page, also of a history and of totals. A record may have 8 MiB, and no
  * indexed field has its size. So the number of requested records depends on the last records of the organization: few
@@ -118,7 +118,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
     const { generation } = current
     requireSearchable(filter, generation.layout)
     const begin = sequence ? await sequences.changeAt(scope, position, sequence) : undefined
-    if (sequence && begin === undefined) throw new Refusal('invalid_cursor')
+    if (sequence && begin === undefined) throw beyondLast()
     const after = begin?.seq ?? cursor
     const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
     const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
@@ -139,6 +139,11 @@ export const createReadList = (parts: ReaderParts): ReadList => {
     return { position: { ...position, time }, hits, hasMore, ...numbered }
   }
 }
+
+const beyondLast = (): Refusal =>
+  new Refusal('invalid_cursor', {
+    message: '`after` is above the number of changes of this organization, or of those up to `as_of`.',
+  })
 
 /** Returns the sequence of a change of a page. */
 export const sequenceIn = ({ sequences }: Pick<Page, 'sequences'>, at: number): number => {

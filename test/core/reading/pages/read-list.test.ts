@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { LARGE_RECORDS_ASKED } from '../../../../core/reading/limits.ts'
-import { createReadPage } from '../../../../core/reading/pages/read-list.ts'
+import { createCursors } from '../../../../core/reading/pages/cursors.ts'
+import { createReadList, createReadPage, type ReaderParts } from '../../../../core/reading/pages/read-list.ts'
+import { readListParameters } from '../../../../core/reading/pages/read-parameters.ts'
+import { Refusal } from '../../../../core/runtime/refusals.ts'
 import { BODY_STORED_MAX } from '../../../../core/store/limits.ts'
 import { idOf } from '../../../../core/store/read/slice-documents.ts'
 import { PAGE_BYTES_MAX } from '../../../../schemas/limits.ts'
@@ -102,4 +105,34 @@ describe('a page', () => {
     await expect(overloaded(scopeOf('org_a'), reps)).rejects.toMatchObject({ reason: 'elasticsearch_overloaded' })
     expect(sizes).toEqual([201, LARGE_RECORDS_ASKED])
   })
+})
+
+/** Reads the lists of an organization without records. */
+const readNothing = () =>
+  createReadList({
+    cursors: createCursors(),
+    readAt: async () => ({ position, documents: [] }),
+    positionAsOf: async () => position,
+    sequences: { changeAt: async () => undefined },
+  } as unknown as ReaderParts)
+
+test('an id that names nothing is refused in the usual words, in each list', async () => {
+  const usual = new Refusal('invalid_cursor').message
+  for (const list of ['payouts', 'changes'] as const) {
+    const asked = { list, ...readListParameters(list, 'starting_after=payout_1') }
+    await expect(readNothing()(scopeOf('org_a'), asked)).rejects.toThrow(usual)
+  }
+})
+
+test('`after` beyond the last change is refused in words that name it, and not `starting_after`', async () => {
+  const read = readNothing()
+  for (const query of ['after=900', 'after=2&as_of=payout_1']) {
+    const refused = await read(scopeOf('org_a'), { list: 'changes', ...readListParameters('changes', query) }).catch(
+      (error: unknown) => error,
+    )
+    expect(refused).toBeInstanceOf(Refusal)
+    const { code, message } = refused as Refusal
+    expect([code, message]).toEqual(['invalid_cursor', expect.stringContaining('`after`')])
+    expect(message).not.toContain('starting_after')
+  }
 })
