@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from .connection import OfProcess
 from .generated import AuthenticatedClient
 from .generated.api.changes import list_changes
 from .generated.api.checkpoint import get_checkpoint
@@ -47,15 +48,17 @@ class Client:
     """Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts.
 
     All reads raise RefusedError, or httpx.TransportError if the connection fails, or answers are not whole or do not
-    come, for longer than `timeout` seconds. One attempt takes 60 s at most.
+    come, for longer than `timeout` seconds. One attempt takes 60 s at most. A fork has connections of its own.
     """
 
     def __init__(self, base_url: str, key: str, *, timeout: float = 120.0) -> None:
         """`base_url` is the address of the API with its path: `https://example.com/api/v1`."""
-        self._api = AuthenticatedClient(
-            base_url=base_url,
-            token=key,
-            httpx_args={"transport": RetryingTransport(timeout), "event_hooks": {"response": [_require_data]}},
+        self._connected = OfProcess(
+            lambda: AuthenticatedClient(
+                base_url=base_url,
+                token=key,
+                httpx_args={"transport": RetryingTransport(timeout), "event_hooks": {"response": [_require_data]}},
+            )
         )
         self._as_of: str | Unset = UNSET
         # At most half the time of a request, so that the answer comes in time. With 0, `follow` asks again after a pause.
@@ -64,7 +67,7 @@ class Client:
     def as_of(self, moment: str | Change) -> "Client":
         """Returns the same client as of a moment: just after a change, or an instant (RFC 3339) that is over."""
         client = object.__new__(Client)
-        client._api = self._api
+        client._connected = self._connected
         client._wait_seconds = self._wait_seconds
         client._as_of = moment if isinstance(moment, str) else moment.id
         return client
@@ -91,9 +94,10 @@ class Client:
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Payout]:
-        """Current payouts only, one for each rep and period: with `deal_id` those with a line of this deal.
+        """Current payouts only: with `deal_id` those with a line of this deal.
 
-        With `ids` these, in this order, also replaced ones.
+        If a payout is replaced during a walk of now, the walk can return it and its replacement: for sums, walk
+        `as_of` one moment. With `ids` these, in this order, also replaced ones.
         """
         filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
         return self._walk(list_payouts, starting_after, limit, ids=ids, **filters)
@@ -190,7 +194,7 @@ class Client:
 
     def checkpoint(self) -> str:
         """A signed digest of all changes, of now: `prove` of a copy reads it, and `read_checkpoint`."""
-        return get_checkpoint.sync_detailed(client=self._api).parsed.data.note
+        return get_checkpoint.sync_detailed(client=self._connected.get()).parsed.data.note
 
     def _walk(
         self,
@@ -246,7 +250,7 @@ class Client:
         return self._answer(operation, *path, **given).data
 
     def _answer(self, operation: Any, *path: str, **given: Any) -> Any:
-        return operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given).parsed
+        return operation.sync_detailed(*path, client=self._connected.get(), as_of=self._as_of, **given).parsed
 
 
 def _given(**parameters: str | int | None) -> dict[str, Any]:

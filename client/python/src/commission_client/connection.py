@@ -9,16 +9,36 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import httpcore
 import httpx
 
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+Made = TypeVar("Made")
+
+
+class OfProcess(Generic[Made]):
+    """Holds what was made in this process, and makes it anew in a fork.
+
+    A connection that two processes use can bring one of them the answer to a question of the other. And a thread that
+    the fork does not have can hold a lock for ever. So a fork uses nothing of its parent, and does not even close it.
+    """
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self._made = (os.getpid(), make())
+
+    def get(self) -> Made:
+        process, made = self._made
+        if process != os.getpid():
+            made = self._make()
+            self._made = (os.getpid(), made)
+        return made
 
 
 @contextmanager
@@ -115,12 +135,11 @@ class _Resolver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._under_way: dict[tuple[int, str, int], Future[list[str]]] = {}
+        self._under_way: dict[tuple[str, int], Future[list[str]]] = {}
 
     def resolve(self, host: str, port: int, timeout: float | None) -> list[str]:
         """Returns the addresses of a host. Raises the errors of httpcore."""
-        # With the process: a fork has none of the threads of its parent.
-        key = (os.getpid(), host, port)
+        key = (host, port)
         with self._lock:
             found = self._under_way.get(key)
             if found is None:
@@ -133,8 +152,8 @@ class _Resolver:
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(str(error)) from error
 
-    def _look_up(self, key: tuple[int, str, int], found: "Future[list[str]]") -> None:
-        _, host, port = key
+    def _look_up(self, key: tuple[str, int], found: "Future[list[str]]") -> None:
+        host, port = key
         try:
             entries = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
             answer = list(dict.fromkeys(_address_of(entry[4]) for entry in entries))
@@ -145,7 +164,7 @@ class _Resolver:
             self._forget(key)
             found.set_result(answer)
 
-    def _forget(self, key: tuple[int, str, int]) -> None:
+    def _forget(self, key: tuple[str, int]) -> None:
         with self._lock:
             self._under_way.pop(key, None)
 
