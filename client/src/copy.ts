@@ -6,16 +6,18 @@
  *   await copy.prove()    // throws if an amount or a count differs
  *   await copy.prove(publicKey)   // the same for every change that it was served, against what the service has signed
  */
-import { Decimal } from 'decimal.js'
 import { type Checkpoint, hasGoneBack, readCheckpoint } from './checkpoint.ts'
 import type { Change, Client, Payout, PayrollRecord, Period, Rep, Total } from './client.ts'
-import { CopyDiffersError, readServed, type ServedChange, ServedChanges } from './served-changes.ts'
+import { CopyDiffersError, readServed, requireNext, type ServedChange, ServedChanges } from './served-changes.ts'
+import { addRecords, controlTotalsOf, differenceOfSums, differenceOfTotals } from './sums.ts'
 
 /** A copy as JSON. Store it, and continue with `continueCopy`. */
 export type CopyState = {
   /** The last change that the copy includes; null while the organization has none. */
   readonly lastChangeId: string | null
-  /** The last change that `update` or `follow` handed over, if the copy includes later ones. */
+  /** Its `sequence`. States of older versions have none. */
+  readonly lastSequence?: number
+  /** The last change that `update` or `follow` handed over, if it is another one; null if none was. */
   readonly handedOver?: string | null
   readonly reps: readonly Rep[]
   readonly periods: readonly Period[]
@@ -52,11 +54,12 @@ export type Copy = {
   readonly payrollRecords: ReadonlyMap<string, PayrollRecord>
   /**
    * Reads the changes since and applies each. `onChange` is called, and awaited, after a change is applied. Returns
-   * their number. If `onChange` throws, the next `update` or `follow` begins with the same change, also of a copy that
-   * continues the state. So it does with changes that `prove` has applied. An `update` without `onChange` leaves them
-   * out. A copy has one `update` or `follow` at a time. If two run, one of them throws.
+   * their number. If `onChange` throws, or does not end, the next `update` or `follow` begins with the same change,
+   * also of a copy that continues the state. So it does with changes that `prove` has applied, and with those since an
+   * earlier copy, if this one was read anew. An `update` without `onChange` leaves them out. A copy has one `update` or
+   * `follow` at a time. If two run, one of them throws.
    */
-  readonly update: (onChange?: (change: Change) => void | Promise<void>) => Promise<number>
+  readonly update: (onChange?: OnChange) => Promise<number>
   /** Applies every change as it comes, for ever, and yields it once, also if the body of the loop throws. */
   readonly follow: () => AsyncIterable<Change>
   /** Amounts owed, paid and open, by period and currency, as the copy adds them up. */
@@ -64,6 +67,12 @@ export type Copy = {
   readonly prove: Prove
   readonly state: () => CopyState
 }
+
+/**
+ * @param stateAfter returns the state in which this change is handed over: store it together with what you do, in one
+ *   transaction. In `state()` it is handed over only after `onChange` has ended.
+ */
+export type OnChange = (change: Change, stateAfter: () => CopyState) => void | Promise<void>
 
 type Prove = {
   /** @throws CopyDiffersError unless the totals are those of the API as of the last change */
@@ -81,17 +90,23 @@ type Prove = {
 
 /**
  * Reads an organization as of its last change, and proves the copy.
- * @param before the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved
+ * @param before the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved,
+ *   and its `update` or `follow` begins after the last change that the earlier one handed over
  */
 export const readCopy = async (client: Client, before?: CopyState): Promise<Copy> => {
   const proved = before?.proved ?? before?.continues
-  const continues = proved && { continues: proved }
-  const { last_change_id } = await client.totals()
-  if (last_change_id === null) return continueCopy(client, { ...EMPTY, ...continues })
+  const { last_change_id, last_sequence } = await client.totals()
+  const continued = {
+    ...(proved && { continues: proved }),
+    // Null says that none was handed over.
+    ...(before && { handedOver: before.handedOver === undefined ? before.lastChangeId : before.handedOver }),
+  }
+  if (last_change_id === null) return continueCopy(client, { ...EMPTY, ...continued })
   const then = client.asOf(last_change_id)
   const copy = continueCopy(client, {
-    ...continues,
+    ...continued,
     lastChangeId: last_change_id,
+    lastSequence: last_sequence,
     reps: await all(then.reps()),
     periods: await all(then.periods()),
     payouts: await all(then.payouts()),
@@ -103,7 +118,7 @@ export const readCopy = async (client: Client, before?: CopyState): Promise<Copy
 
 /** Continues a copy from its stored state. */
 export const continueCopy = (client: Client, state: CopyState): Copy => {
-  let { lastChangeId, handedOver = lastChangeId } = state
+  let { lastChangeId, lastSequence = lastChangeId === null ? 0 : undefined, handedOver = lastChangeId } = state
   const reps = byId(state.reps)
   const periods = byId(state.periods)
   const payouts = byId(state.payouts)
@@ -118,15 +133,19 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
   let isHandingOver = false
 
   const apply = (change: Change): void => {
-    served?.add(change)
-    if (change.kind === 'reps') reps.set(change.record.id, change.record)
-    else if (change.kind === 'periods') periods.set(change.record.id, change.record)
-    else if (change.kind === 'payroll_files') payrollRecords.set(change.record.id, change.record)
+    if (served) served.add(change)
+    else if (lastSequence !== undefined) requireNext(change, lastSequence)
+    // A record of its own: those who get the change may alter theirs.
+    const own = structuredClone(change)
+    if (own.kind === 'reps') reps.set(own.record.id, own.record)
+    else if (own.kind === 'periods') periods.set(own.record.id, own.record)
+    else if (own.kind === 'payroll_files') payrollRecords.set(own.record.id, own.record)
     else {
-      if (change.supersedes_id !== null) payouts.delete(change.supersedes_id)
-      payouts.set(change.record.id, change.record)
+      if (own.supersedes_id !== null) payouts.delete(own.supersedes_id)
+      payouts.set(own.record.id, own.record)
     }
-    lastChangeId = change.id
+    lastChangeId = own.id
+    lastSequence = own.sequence
   }
   /** Yields the changes that are applied after `from`. Then applies those that follow the last one, and yields them. */
   const applying = async function* (read: Client['changes'] | Client['follow'], from = lastChangeId) {
@@ -145,18 +164,19 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       running--
     }
   }
-  const handOver = async (change: Change, onChange: (change: Change) => unknown): Promise<void> => {
-    const before = handedOver
-    // Before the call: it may store the state.
-    handedOver = change.id
-    try {
-      await onChange(change)
-    } catch (error) {
-      handedOver = before
-      throw error
-    }
-  }
-  const totals = (): Total[] => add(payouts.values(), payrollRecords.values())
+  const stateAfter = (handed: string | null): CopyState => ({
+    lastChangeId,
+    ...(lastSequence !== undefined && { lastSequence }),
+    ...(handed !== lastChangeId && { handedOver: handed }),
+    reps: [...reps.values()],
+    periods: [...periods.values()],
+    payouts: [...payouts.values()],
+    payrollRecords: [...payrollRecords.values()],
+    ...(served && { changes: served.list() }),
+    ...(proved && { proved }),
+    ...(continues && { continues }),
+  })
+  const totals = (): Total[] => addRecords(payouts.values(), payrollRecords.values())
 
   /** Reads all changes up to the last one of the copy. */
   const readAllServed = async (): Promise<ServedChanges> => {
@@ -217,7 +237,7 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     if (earlier && signed !== earlier.digest) {
       throw new CopyDiffersError(`up to change ${earlier.sequence}, the service has signed another history before`)
     }
-    const difference = ours && differenceOf(checkpoint.totals, ours)
+    const difference = ours && differenceOfSums(checkpoint.totals, ours)
     if (difference !== undefined) throw new CopyDiffersError(`at sequence ${sequence}, ${difference}`)
     if (proved && proved.line !== checkpoint.line) continues = proved
     if (sequence >= before.sequence) proved = checkpoint
@@ -229,7 +249,7 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     // Changes may be applied while the totals are read.
     const [at, ours] = [lastChangeId, totals()]
     const expected = (await client.asOf(at).totals()).totals
-    const difference = firstDifference(expected, ours)
+    const difference = differenceOfTotals(expected, ours)
     if (difference !== undefined) throw new CopyDiffersError(`as of ${at}, ${difference}`)
   }
   function prove(): Promise<void>
@@ -251,7 +271,12 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       let count = 0
       try {
         for await (const change of applying(client.changes, onChange && handedOver)) {
-          if (onChange) await handOver(change, onChange)
+          if (onChange) {
+            const { id } = change
+            await onChange(change, () => stateAfter(id))
+            // Not before: others may store the state meanwhile.
+            handedOver = id
+          }
           count++
         }
         if (!isHandingOver) handedOver = lastChangeId
@@ -267,17 +292,7 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       }
     },
     prove,
-    state: () => ({
-      lastChangeId,
-      ...(handedOver !== lastChangeId && { handedOver }),
-      reps: [...reps.values()],
-      periods: [...periods.values()],
-      payouts: [...payouts.values()],
-      payrollRecords: [...payrollRecords.values()],
-      ...(served && { changes: served.list() }),
-      ...(proved && { proved }),
-      ...(continues && { continues }),
-    }),
+    state: () => stateAfter(handedOver),
   }
 }
 
@@ -305,52 +320,6 @@ const all = async <Item>(list: AsyncIterable<Item>): Promise<Item[]> => {
 const byId = <Item extends { readonly id: string }>(items: readonly Item[]): Map<string, Item> =>
   new Map(items.map(item => [item.id, item]))
 
-/** Adds exactly: an amount has at most 40 digits before the point and 40 after it. */
-const Exact = Decimal.clone({ precision: 200, toExpPos: 200, toExpNeg: -200 })
-type Sum = { owed: Decimal; owedCount: number; paid: Decimal; paidCount: number }
-
-const add = (payouts: Iterable<Payout>, payrollRecords: Iterable<PayrollRecord>): Total[] => {
-  const sums = new Map<string, Sum>()
-  const sumOf = ({ period_id, currency }: Pick<Total, 'period_id' | 'currency'>): Sum => {
-    const group = `${period_id} ${currency}`
-    const sum = sums.get(group) ?? { owed: new Exact(0), owedCount: 0, paid: new Exact(0), paidCount: 0 }
-    sums.set(group, sum)
-    return sum
-  }
-  for (const payout of payouts) {
-    const sum = sumOf(payout)
-    sum.owed = sum.owed.plus(payout.net_amount)
-    sum.owedCount++
-  }
-  for (const record of payrollRecords) {
-    const sum = sumOf(record)
-    sum.paid = sum.paid.plus(record.amount)
-    sum.paidCount++
-  }
-  return [...sums].map(([group, { owed, owedCount, paid, paidCount }]) => {
-    const [period_id = '', currency = ''] = group.split(' ')
-    const open_amount = owed.minus(paid).toFixed()
-    const amounts = { owed_amount: owed.toFixed(), paid_amount: paid.toFixed(), open_amount }
-    return { period_id, currency, owed_count: owedCount, paid_count: paidCount, ...amounts }
-  })
-}
-
-/** What is open follows from them. */
-const fields = ['owed_amount', 'owed_count', 'paid_amount', 'paid_count'] as const
-
-/** Returns the first total that differs, in words; undefined if none does. */
-const firstDifference = (expected: readonly Total[], got: readonly Total[]): string | undefined => {
-  const groupOf = ({ period_id, currency }: Total): string => `${period_id} in ${currency}`
-  const [wanted, found] = [expected, got].map(totals => new Map(totals.map(total => [groupOf(total), total])))
-  for (const group of new Set([...(wanted?.keys() ?? []), ...(found?.keys() ?? [])])) {
-    for (const field of fields) {
-      const [theirs, ours] = [wanted?.get(group)?.[field] ?? 0, found?.get(group)?.[field] ?? 0]
-      if (!new Exact(theirs).eq(ours)) return `${group}: ${field} is ${theirs}, in the copy ${ours}`
-    }
-  }
-  return undefined
-}
-
 const differentDigest = ({ sequence, line, digest }: Checkpoint, before: string): string => {
   const differs = `at sequence ${sequence}, the copy differs from what the service has signed (digest ${digest})`
   return line === before ? differs : `${differs}: ${otherRules(before, line)}`
@@ -361,29 +330,3 @@ const fewerChanges = ({ sequence, line, time }: Checkpoint, before: Checkpoint):
 }
 const otherRules = (before: string, now: string): string =>
   `its rules changed from ${before} to ${now}, so read the copy anew`
-
-type Sums = Checkpoint['totals'][number]
-
-/** Adds up all periods, by currency. */
-const controlTotalsOf = (totals: readonly Total[]): Sums[] => {
-  const sums = new Map<string, { owed: Decimal; paid: Decimal }>()
-  for (const { currency, owed_amount, paid_amount } of totals) {
-    const { owed, paid } = sums.get(currency) ?? { owed: new Exact(0), paid: new Exact(0) }
-    sums.set(currency, { owed: owed.plus(owed_amount), paid: paid.plus(paid_amount) })
-  }
-  return [...sums].map(([currency, { owed, paid }]) => {
-    return { currency, owed: owed.toFixed(), paid: paid.toFixed(), open: owed.minus(paid).toFixed() }
-  })
-}
-
-/** Returns the first sum that differs, in words; undefined if none does. */
-const differenceOf = (expected: readonly Sums[], got: readonly Sums[]): string | undefined => {
-  for (const currency of new Set([...expected, ...got].map(sums => sums.currency))) {
-    const [theirs, ours] = [expected, got].map(all => all.find(sums => sums.currency === currency))
-    for (const field of ['owed', 'paid', 'open'] as const) {
-      const [signed, own] = [theirs?.[field] ?? '0', ours?.[field] ?? '0']
-      if (!new Exact(signed).eq(own)) return `${field} in ${currency} is ${signed}, in the copy ${own}`
-    }
-  }
-  return undefined
-}

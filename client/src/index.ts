@@ -18,7 +18,7 @@ export {
   type Total,
   type Totals,
 } from './client.ts'
-export { type Copy, type CopyState, continueCopy, type Proof, readCopy } from './copy.ts'
+export { type Copy, type CopyState, continueCopy, type OnChange, type Proof, readCopy } from './copy.ts'
 export type { List, Page } from './list.ts'
 export { RefusedError } from './refused.ts'
 export { CopyDiffersError } from './served-changes.ts'

@@ -116,8 +116,11 @@ export const readServed = async (changes: AsyncIterable<Change>, last: string): 
   return undefined
 }
 
-const requireNext = ({ sequence }: Change, count: number): void => {
-  if (sequence !== count + 1) throw new Error(`expected the change with sequence ${count + 1}, got ${sequence}`)
+/** @throws Error unless the change is the next one: one is missing, or other rules have numbered the changes anew */
+export const requireNext = ({ sequence }: Change, count: number): void => {
+  if (sequence !== count + 1) {
+    throw new Error(`expected the change with sequence ${count + 1}, got ${sequence}: read the copy anew`)
+  }
 }
 
 /** Returns the id of the record whose former state the change replaces; empty for a first payout. */

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { type Change, CopyDiffersError, continueCopy, createClient } from '../../client/src/index.ts'
+import {
+  type Change,
+  CopyDiffersError,
+  type CopyState,
+  continueCopy,
+  createClient,
+  readCopy,
+} from '../../client/src/index.ts'
 
 const payout = (id: string, net_amount: string) => ({ id, period_id: 'period_1', currency: 'EUR', net_amount })
 const payroll = (id: string, amount: string) => ({ id, period_id: 'period_1', currency: 'EUR', amount })
@@ -25,6 +32,7 @@ const clientOf = (changes: readonly object[], totals: readonly object[]) => {
   return { asked, client: createClient({ baseUrl: 'http://127.0.0.1', key: 'key_text', fetch }) }
 }
 
+const stored = (state: CopyState): CopyState => JSON.parse(JSON.stringify(state))
 const empty = { lastChangeId: null, reps: [], periods: [], payouts: [], payrollRecords: [] }
 const changes = [
   change('reps', { id: 'rep_1' }),
@@ -33,7 +41,7 @@ const changes = [
   change('payroll_files', payroll('payroll_1', '12345678901234567890123456789012345678.90')),
   change('payroll_files', payroll('payroll_2', '-0.0000000000000000000000000000000000000001')),
   change('payouts', payout('payout_2', '0.2'), 'payout_1'),
-]
+].map((one, index) => ({ ...one, sequence: index + 1 }))
 const totals = [
   {
     period_id: 'period_1',
@@ -65,8 +73,8 @@ test('a copy applies changes, removes replaced payouts, and adds up exactly', as
 test('a stored copy continues after its last change', async () => {
   const first = continueCopy(clientOf(changes, totals).client, empty)
   await first.update()
-  const { client, asked } = clientOf([change('payouts', payout('payout_3', '5'), 'payout_2')], [])
-  const copy = continueCopy(client, JSON.parse(JSON.stringify(first.state())))
+  const { client, asked } = clientOf([{ ...change('payouts', payout('payout_3', '5'), 'payout_2'), sequence: 7 }], [])
+  const copy = continueCopy(client, stored(first.state()))
   await copy.update()
   expect([copy.lastChangeId(), ...copy.payouts.keys()]).toEqual(['payout_3', 'payout_3'])
   expect(asked).toEqual(['/changes?limit=200&starting_after=payout_2'])
@@ -137,10 +145,8 @@ test('two updates at the same time: the later one throws, and the copy stays rig
 })
 
 test('a follow throws after an update of the same copy', async () => {
-  const { client } = clientOf(changes, totals)
-  const copy = continueCopy(client, empty)
+  const copy = continueCopy(clientAfter(), empty)
   const following = (async () => {
-    // Without the error, each page of these answers would be followed by the same page, for ever.
     for await (const { id } of copy.follow()) {
       if (id === 'payout_2') throw new Error('changes were applied twice')
       await copy.update()
@@ -159,14 +165,24 @@ test('update() waits for what is done with a change, and ends with its error', a
   expect(copy.lastChangeId()).toBe('payout_1')
 })
 
-/** A client of an API that answers the changes after `starting_after`. */
+const lists: Readonly<Record<string, readonly object[]>> = {
+  '/reps': [{ id: 'rep_1' }],
+  '/periods': [{ id: 'period_1' }],
+  '/payouts': [payout('payout_2', '0.2')],
+  '/payroll_files': changes.slice(3, 5).map(({ record }) => record),
+}
+/** A client of an API that answers the changes after `starting_after`, and the lists and totals after all of them. */
 const clientAfter = () =>
   createClient({
     baseUrl: 'http://127.0.0.1',
     key: 'key_text',
     fetch: async ({ url }) => {
-      const after = new URL(url).searchParams.get('starting_after')
-      const data = changes.slice(changes.findIndex(({ id }) => id === after) + 1)
+      const { pathname, searchParams } = new URL(url)
+      if (pathname === '/totals') {
+        return Response.json({ data: { last_change_id: 'payout_2', last_sequence: 6, totals } })
+      }
+      const after = searchParams.get('starting_after')
+      const data = lists[pathname] ?? changes.slice(changes.findIndex(({ id }) => id === after) + 1)
       return Response.json({ data, has_more: false, next_cursor: '' })
     },
   })
@@ -217,17 +233,74 @@ test('while an update hands over changes, a further one is refused, and a follow
 
 test('a copy that continues a state begins with the change whose onChange failed', async () => {
   const failed = await failedAt('rep_1.1')
-  const copy = continueCopy(clientAfter(), JSON.parse(JSON.stringify(failed.state())))
+  const copy = continueCopy(clientAfter(), stored(failed.state()))
   const seen: string[] = []
   await copy.update(({ id }) => void seen.push(id))
   expect(seen).toEqual(idsOf(changes, 'rep_1.1'))
 })
 
-test('a state that onChange stores, and one after the update, includes the change as handed over', async () => {
+test('the state that onChange gets with a change, and one after the update, has it as handed over', async () => {
   const copy = continueCopy(clientAfter(), empty)
-  const states: object[] = []
-  await copy.update(() => void states.push(copy.state()))
+  const states: CopyState[] = []
+  await copy.update((_, stateAfter) => void states.push(stateAfter()))
+  expect(states.map(state => state.lastChangeId)).toEqual(changes.map(({ id }) => id))
   for (const state of [...states, copy.state()]) expect(state).not.toHaveProperty('handedOver')
+})
+
+test('a state that is stored while onChange works on a change does not have it as handed over', async () => {
+  const copy = continueCopy(clientAfter(), empty)
+  const [held, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const updating = copy.update(async ({ id }) => {
+    if (id !== 'payout_1') return
+    reached.resolve()
+    await held.promise
+  })
+  await reached.promise
+  const state = stored(copy.state())
+  held.resolve()
+  await updating
+  const seen: string[] = []
+  await continueCopy(clientAfter(), state).update(({ id }) => void seen.push(id))
+  expect(seen).toEqual(idsOf(changes, 'payout_1'))
+})
+
+test.for([
+  ['the change that the earlier copy handed over last', { handedOver: 'period_1.1' }, 'payout_1'],
+  ['the last change of an earlier copy that handed over all', {}, 'payroll_1'],
+  ['the beginning if the earlier copy handed over none', { handedOver: null }, 'rep_1.1'],
+] as const)('a copy that is read anew hands over the changes after %s', async ([, earlier, first]) => {
+  const copy = await readCopy(clientAfter(), { ...empty, lastChangeId: 'payout_1', ...earlier })
+  for (const one of [continueCopy(clientAfter(), stored(copy.state())), copy]) {
+    const seen: string[] = []
+    await one.update(({ id }) => void seen.push(id))
+    expect([one.lastChangeId(), ...seen]).toEqual(['payout_2', ...idsOf(changes, first)])
+  }
+})
+
+test('a copy that no key has proved refuses a change that does not follow its last one', async () => {
+  const some = (...sequences: number[]) =>
+    clientOf(
+      changes.filter(({ sequence }) => sequences.includes(sequence)),
+      [],
+    ).client
+  const first = continueCopy(some(1, 2), empty)
+  await first.update()
+  const { lastSequence: _, ...older } = stored(first.state())
+  for (const copy of [
+    continueCopy(some(1, 2, 4), empty),
+    continueCopy(some(4), stored(first.state())),
+    continueCopy(some(2, 4), older),
+  ]) {
+    await expect(copy.update()).rejects.toThrow('expected the change with sequence 3, got 4: read the copy anew')
+    expect(copy.payrollRecords.size).toBe(0)
+  }
+  expect((await readCopy(clientAfter())).state().lastSequence).toBe(6)
+})
+
+test('those who get a change may alter it: the copy has a record of its own', async () => {
+  const copy = continueCopy(clientAfter(), empty)
+  await copy.update(({ record }) => void Object.assign(record, { net_amount: '0', amount: '0' }))
+  expect(copy.totals()).toEqual(totals)
 })
 
 test('a follow begins with the change whose onChange failed', async () => {

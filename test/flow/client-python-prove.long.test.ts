@@ -1,4 +1,4 @@
-/** A copy of the Python client that is proved with a checkpoint. */
+/** The copy of the Python client: its proof with a checkpoint, what it hands over, and its sums. */
 import { describe, expect, test } from 'vitest'
 import { pythonProgram } from '../support/programs.ts'
 import { installPythonClient } from '../support/python-client.ts'
@@ -24,10 +24,11 @@ print(Copy(client).prove(key) == proof)
 anew = read_copy(client, stored)
 other = key[:-2] + ("A" if key[-2] != "A" else "B") + key[-1]
 print(anew.prove([other, key]).continues == proof.checkpoint, anew.state()["continues"] == stored["proved"])
-before = {"proved": {**stored["proved"], "digest": "00" * 32}}
+before = {**stored, "proved": {**stored["proved"], "digest": "00" * 32}}
 for line, sequence in (("rules-0", 5), (proof.checkpoint.line, 5), (proof.checkpoint.line, 6)):
     try:
-        print(read_copy(client, {"proved": {**before["proved"], "line": line, "sequence": sequence}}).prove(key).continues.line)
+        proved = {**before["proved"], "line": line, "sequence": sequence}
+        print(read_copy(client, {**before, "proved": proved}).prove(key).continues.line)
     except CopyDiffersError as error:
         print(error)
 for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key), ("rep_id", "rep_1", other)):
@@ -53,6 +54,82 @@ for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key),
       'the service has signed 6 changes, and serves 5',
       ...Array.from({ length: 4 }, () => 'CopyDiffersError'),
       ...Array.from({ length: 2 }, () => 'CheckpointInvalidError'),
+    ])
+  })
+
+  test('hands over the changes that a proof has applied, and those since a copy that was read anew', async () => {
+    const { runProgram, installProof, environment, publicKey } = await shared()
+    await installProof()
+    const program = `
+import json, os
+from itertools import islice
+from commission_client import Client, Copy, read_copy
+client = Client(os.environ["API"], os.environ["KEY"])
+proved = Copy(client)
+proved.prove(os.environ["PUBLIC_KEY"])
+state = json.loads(json.dumps(proved.state()))
+print(*[change.id for change in islice(Copy(client, state).follow(), 2)])
+for copy in (Copy(client, state), proved):
+    print(*[change.id for change in copy.update()])
+    print(copy.last_change_id, copy.update(), "handed_over" in copy.state())
+for handed_over in ({"handed_over": "period_1.1"}, {}, {"handed_over": None}):
+    before = {**Copy(client).state(), "last_change_id": "payout_1", **handed_over}
+    print(*[change.id for change in Copy(client, read_copy(client, before).state()).update()])
+`
+    const all = 'rep_1.1 period_1.1 payout_1 payout_2 payroll_1'
+    const asked = { ...environment, PUBLIC_KEY: publicKey }
+    expect(await runProgram(program, asked)).toEqual([
+      'rep_1.1 period_1.1',
+      ...[all, 'payroll_1 [] False'],
+      ...[all, 'payroll_1 [] False'],
+      'payout_1 payout_2 payroll_1',
+      'payout_2 payroll_1',
+      all,
+    ])
+  })
+
+  test('has records of its own, refuses a gap, and adds up exactly what is open', async () => {
+    const { runProgram } = await shared()
+    const program = `
+import os
+from types import SimpleNamespace
+from commission_client import Client, Copy, read_copy
+client = Client(os.environ["API"], os.environ["KEY"])
+copy = Copy(client)
+for change in copy.update():
+    for name in ("net_amount", "amount"):
+        if hasattr(change.record, name):
+            setattr(change.record, name, "0")
+copy.prove()
+(total,) = copy.totals().values()
+print(total["owed"], total["paid"], total["open"])
+changes = client.changes
+for state in (None, Copy(client).state(), {**Copy(client).state(), "last_sequence": 3}):
+    client.changes = lambda **given: (change for change in changes(**given) if change.sequence != 3)
+    broken = Copy(client, state)
+    try:
+        broken.update()
+    except RuntimeError as error:
+        print(error, broken.last_change_id)
+    client.changes = changes
+    if state is None:
+        print(*[change.id for change in Copy(client, broken.state()).update()])
+print(read_copy(client).state()["last_sequence"])
+large = Copy(client)
+large.payouts["one"] = SimpleNamespace(period_id="period_1", currency="EUR", net_amount="9" * 40 + ".1")
+large.payroll_records["one"] = SimpleNamespace(period_id="period_1", currency="EUR", amount="0." + "0" * 39 + "1")
+print(large.totals()["period_1", "EUR"]["open"])
+`
+    const gap = (expected: number, got: number) =>
+      `expected the change with sequence ${expected}, got ${got}: read the copy anew`
+    expect(await runProgram(program)).toEqual([
+      '12.50 -1.50 14.00',
+      `${gap(3, 4)} period_1.1`,
+      'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
+      `${gap(3, 4)} period_1.1`,
+      `${gap(4, 1)} None`,
+      '5',
+      `${'9'.repeat(40)}.0${'9'.repeat(39)}`,
     ])
   })
 

@@ -179,8 +179,8 @@ export const checkpointMutants: readonly Mutant[] = [
   {
     name: 'a proof takes the totals of the checkpoint as they are',
     inside: 'continueCopy',
-    find: 'const difference = ours && differenceOf(checkpoint.totals, ours)',
-    replace: 'const difference = ours && differenceOf(ours, ours)',
+    find: 'const difference = ours && differenceOfSums(checkpoint.totals, ours)',
+    replace: 'const difference = ours && differenceOfSums(ours, ours)',
   },
   {
     name: 'the records of a copy are not hashed again once they were served',
@@ -224,6 +224,30 @@ export const checkpointMutants: readonly Mutant[] = [
     find: 'const proved = before?.proved ?? before?.continues',
     replace: 'const proved = before?.continues',
     flow: 'test/flow/client-copy.test.ts',
+  },
+  {
+    name: 'a copy that is read anew forgets which change was handed over last',
+    inside: 'readCopy',
+    find: '...(before && { handedOver:',
+    replace: '...(last_change_id === null && before && { handedOver:',
+  },
+  {
+    name: 'a state that is stored while onChange works counts its change as handed over',
+    inside: 'continueCopy',
+    find: 'await onChange(change, () => stateAfter(id))',
+    replace: 'await (handedOver = id, onChange(change, () => stateAfter(id)))',
+  },
+  {
+    name: 'a copy that no key has proved takes a change that does not follow its last one',
+    inside: 'continueCopy',
+    find: 'else if (lastSequence !== undefined) requireNext',
+    replace: 'else if (lastSequence === -1) requireNext',
+  },
+  {
+    name: 'those who get a change can alter the record of the copy',
+    inside: 'continueCopy',
+    find: 'const own = structuredClone(change)',
+    replace: 'const own = change',
   },
   {
     name: 'of several keys, a client knows the first only',

@@ -15,7 +15,7 @@ from typing import Any, overload
 from .checkpoint import Checkpoint, read_checkpoint
 from .client import Change, Client
 from .generated.models import Payout, PayoutChange, PayrollChange, PayrollRecord, Period, PeriodChange, Rep
-from .served_changes import CopyDiffersError, ServedChanges, read_served
+from .served_changes import CopyDiffersError, ServedChanges, read_served, require_next
 
 #: Adds exactly: an amount has at most 40 digits before the point and 40 after it.
 EXACT = Context(prec=200)
@@ -57,6 +57,10 @@ class Copy:
             records = [model.from_dict(fields) for fields in state[kind]] if state else []
             setattr(self, kind, {record.id: record for record in records})
         self._running = 0
+        # The last change that `update` or `follow` handed over.
+        self._handed_over = (state or {}).get("handed_over", self.last_change_id)
+        # States of older versions have none.
+        self._last_sequence = (state or {}).get("last_sequence", 0 if self.last_change_id is None else None)
         served = state.get("changes") if state else None
         self._served = None if served is None else ServedChanges(self._held, served)
         proved, continues = ((state or {}).get(name) for name in ("proved", "continues"))
@@ -67,6 +71,10 @@ class Copy:
         """Returns the copy as values of JSON. Store them, and continue with `Copy(client, state)`."""
         records = {kind: [record.to_dict() for record in getattr(self, kind).values()] for kind in KINDS}
         state = {"last_change_id": self.last_change_id, **records}
+        if self._last_sequence is not None:
+            state["last_sequence"] = self._last_sequence
+        if self._handed_over != self.last_change_id:
+            state["handed_over"] = self._handed_over
         if self._served is not None:
             state["changes"] = list(self._served.changes)
         if self._proved is not None:
@@ -76,29 +84,37 @@ class Copy:
         return state
 
     def update(self) -> list[Change]:
-        """Applies the changes since: all of them, or none if a read fails. Returns them."""
+        """Applies the changes since: all of them, or none if a read fails. Returns them.
+
+        The first ones are those that `prove` has applied, and those before the copy was read anew.
+        """
         before = self.last_change_id
+        applied = list(self._left())
         changes = list(self._client.changes(starting_after=before))
         self._require_last(before)
         for change in changes:
             self._apply(change)
-        return changes
+        self._handed_over = self.last_change_id
+        return applied + changes
 
     def follow(self) -> Iterator[Change]:
-        """Applies every change as it comes, for ever, and yields it."""
+        """Applies every change as it comes, for ever, and yields it: first those with which `update` begins."""
         before = self.last_change_id
         self._running += 1
         try:
+            for change in self._left():
+                self._handed_over = change.id
+                yield change
             for change in self._client.follow(starting_after=before):
                 self._require_last(before)
                 self._apply(change)
-                before = change.id
+                before = self._handed_over = change.id
                 yield change
         finally:
             self._running -= 1
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Returns amounts and counts, owed and paid, by period and currency, as the copy adds them up."""
+        """Returns amounts and counts, owed, paid and open, by period and currency, as the copy adds them up."""
         sums: dict[tuple[str, str], dict[str, Any]] = defaultdict(
             lambda: {"owed": Decimal(0), "owed_count": 0, "paid": Decimal(0), "paid_count": 0}
         )
@@ -110,6 +126,8 @@ class Copy:
             total = sums[record.period_id, record.currency]
             total["paid"] = EXACT.add(total["paid"], Decimal(record.amount))
             total["paid_count"] += 1
+        for total in sums.values():
+            total["open"] = EXACT.subtract(total["owed"], total["paid"])
         return dict(sums)
 
     @overload
@@ -123,7 +141,8 @@ class Copy:
         proves the copy with a checkpoint of the service: the changes that the copy was served, its records and its
         totals are those that were signed, it still has what it proved last, and the service has not signed fewer
         changes since. It applies the changes up to the checkpoint first, and may be behind it only while no `follow`
-        runs. The first call reads all changes once. Raises CheckpointInvalidError, too.
+        runs. The next `update` or `follow` begins with these changes. The first call reads all changes once. Raises
+        CheckpointInvalidError, too.
         """
         if public_key is not None:
             return self._prove_served(public_key)
@@ -142,6 +161,7 @@ class Copy:
                 "owed_count": total.owed_count,
                 "paid": Decimal(total.paid_amount),
                 "paid_count": total.paid_count,
+                "open": Decimal(total.open_amount),
             }
             for total in self._client.as_of(at).totals().totals
         }
@@ -203,12 +223,11 @@ class Copy:
         return Proof(checkpoint, note, is_at_checkpoint, self._continues)
 
     def _compare_signed(self, checkpoint: Checkpoint) -> None:
-        ours: dict[str, dict[str, Decimal]] = defaultdict(lambda: {"owed": Decimal(0), "paid": Decimal(0)})
+        names = ("owed", "paid", "open")
+        ours: dict[str, dict[str, Decimal]] = defaultdict(lambda: dict.fromkeys(names, Decimal(0)))
         for (_, currency), total in self.totals().items():
-            for name in ("owed", "paid"):
+            for name in names:
                 ours[currency][name] = EXACT.add(ours[currency][name], total[name])
-        for sums in ours.values():
-            sums["open"] = EXACT.subtract(sums["owed"], sums["paid"])
         theirs = {
             currency: {name: Decimal(amount) for name, amount in sums.items()}
             for currency, sums in checkpoint.totals.items()
@@ -219,6 +238,15 @@ class Copy:
                     f"at sequence {checkpoint.sequence}, {currency}: signed is {theirs.get(currency)}, "
                     f"in the copy {ours.get(currency)}"
                 )
+
+    def _left(self) -> Iterator[Change]:
+        """Yields the changes that the copy includes, and that were not handed over."""
+        to = self.last_change_id
+        if self._handed_over != to:
+            for change in self._client.changes(starting_after=self._handed_over):
+                yield change
+                if change.id == to:
+                    return
 
     def _read_served(self) -> ServedChanges:
         """Reads all changes up to the last one of the copy."""
@@ -250,17 +278,21 @@ class Copy:
     def _apply(self, change: Change) -> None:
         if self._served is not None:
             self._served.add(change)
+        elif self._last_sequence is not None:
+            require_next(change, self._last_sequence)
+        # A record of its own: those who get the change may alter theirs.
+        record = type(change.record).from_dict(change.record.to_dict())
         if isinstance(change, PayoutChange):
             if change.supersedes_id is not None:
                 self.payouts.pop(change.supersedes_id, None)
-            self.payouts[change.record.id] = change.record
+            self.payouts[record.id] = record
         elif isinstance(change, PayrollChange):
-            self.payroll_records[change.record.id] = change.record
+            self.payroll_records[record.id] = record
         elif isinstance(change, PeriodChange):
-            self.periods[change.record.id] = change.record
+            self.periods[record.id] = record
         else:
-            self.reps[change.record.id] = change.record
-        self.last_change_id = change.id
+            self.reps[record.id] = record
+        self.last_change_id, self._last_sequence = change.id, change.sequence
 
 
 def _other_rules(before: Checkpoint, now: Checkpoint) -> str:
@@ -270,17 +302,19 @@ def _other_rules(before: Checkpoint, now: Checkpoint) -> str:
 def read_copy(client: Client, before: dict[str, Any] | None = None) -> Copy:
     """Reads an organization as of its last change, and proves the copy.
 
-    `before` is the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved.
+    `before` is the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved,
+    and its `update` or `follow` begins after the last change that the earlier one handed over.
     """
     copy = Copy(client)
     proved = before and (before.get("proved") or before.get("continues"))
     copy._continues = Checkpoint(**proved) if proved else None
-    last_change_id = client.totals().last_change_id
-    if last_change_id is None:
-        return copy
-    then = client.as_of(last_change_id)
-    for kind in KINDS:
-        getattr(copy, kind).update({record.id: record for record in getattr(then, kind)()})
-    copy.last_change_id = last_change_id
-    copy.prove()
+    totals = client.totals()
+    if totals.last_change_id is not None:
+        then = client.as_of(totals.last_change_id)
+        for kind in KINDS:
+            getattr(copy, kind).update({record.id: record for record in getattr(then, kind)()})
+        copy.last_change_id, copy._last_sequence = totals.last_change_id, totals.last_sequence
+        copy.prove()
+    # Null says that none was handed over.
+    copy._handed_over = before.get("handed_over", before["last_change_id"]) if before else copy.last_change_id
     return copy

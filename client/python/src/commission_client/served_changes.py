@@ -51,7 +51,7 @@ class ServedChanges:
 
     def add(self, change: Change) -> None:
         """Call it before the copy applies the change. Raises RuntimeError unless it is the next one."""
-        _require_next(change, len(self.changes))
+        require_next(change, len(self.changes))
         index = self._index_of.pop(_replaced_by(change), None)
         if index is not None:
             self.changes[index] = self._hash_of(index).hex()
@@ -89,7 +89,7 @@ def read_served(changes: Iterable[Change], last: str) -> list[str] | None:
     # Of each current record, the index of its change and the digest that stays if it is replaced.
     current: dict[str, tuple[int, bytes]] = {}
     for change in changes:
-        _require_next(change, len(served))
+        require_next(change, len(served))
         before = current.pop(_replaced_by(change), None)
         if before is not None:
             served[before[0]] = before[1].hex()
@@ -102,9 +102,11 @@ def read_served(changes: Iterable[Change], last: str) -> list[str] | None:
     return None
 
 
-def _require_next(change: Change, count: int) -> None:
+def require_next(change: Change, count: int) -> None:
     if change.sequence != count + 1:
-        raise RuntimeError(f"expected the change with sequence {count + 1}, got {change.sequence}")
+        raise RuntimeError(
+            f"expected the change with sequence {count + 1}, got {change.sequence}: read the copy anew"
+        )
 
 
 def _replaced_by(change: Change) -> str:
