@@ -59,7 +59,10 @@ type ListOrIds<Options> = (Options & { readonly ids?: undefined }) | ByIds
 export type Client = {
   readonly reps: (options?: ListOrIds<ListOptions>) => List<Rep>
   readonly periods: (options?: ListOrIds<ListOptions>) => List<Period>
-  /** Current payouts only, one for each rep and period. */
+  /**
+   * Current payouts only. If a payout is replaced during a walk of now, the walk can return it and its replacement: for
+   * sums, walk `asOf` one moment.
+   */
   readonly payouts: (options?: ListOrIds<ListOptions & DealFilter>) => List<Payout>
   readonly payrollRecords: (options?: ListOrIds<ListOptions & Filter>) => List<PayrollRecord>
   /** One entry for each applied event, in order. */

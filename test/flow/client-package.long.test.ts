@@ -37,7 +37,7 @@ const shared = (async () => {
   await mkdir(user)
   const manifest = { name: 'user', private: true, type: 'module' }
   await writeFile(join(user, 'package.json'), JSON.stringify(manifest))
-  await npm(user, 'install', join(folder, packed), 'typescript@5.9.3', '@types/node@24.19.2')
+  await npm(user, 'install', join(folder, packed), 'decimal.js@10.6.0', 'typescript@5.9.3', '@types/node@24.19.2')
   const example = exampleIn(await readFile(join(source, 'README.md'), 'utf8'), 'ts')
   await writeFile(join(user, 'example.ts'), example)
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2022']

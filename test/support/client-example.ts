@@ -22,6 +22,7 @@ export const serveExample = async (scope: Scope) => {
   const [payout] = JSON.parse(await answer.text()).data
   const printed = [
     `owed payout_2 rep_1 ${payout.net_amount} ${payout.currency}`,
+    `sum 12.5 ${payout.currency}`,
     'first Ada',
     'copy 1 payroll_1',
     'refused 404 not_found',
