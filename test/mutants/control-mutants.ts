@@ -248,4 +248,10 @@ export const controlMutants: readonly Mutant[] = [
     replace: 'elasticsearch.send(asked, signal)',
     flow: 'test/flow/closed-index.test.ts',
   },
+  {
+    name: 'a 404 of a proxy counts as an answer of Elasticsearch',
+    inside: 'createElasticsearch',
+    find: '!isOfElasticsearch(error)',
+    replace: '!isOfElasticsearch(error) && status === 0',
+  },
 ]

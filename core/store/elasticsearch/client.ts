@@ -40,7 +40,7 @@ export type Request = {
 
 /**
  * Sends one request, once.
- * @returns status and body for 2xx, 400, 404, 409 and 413
+ * @returns status and body for 2xx, 400, 404 and 409 of Elasticsearch itself, and for 413
  * @throws Unanswered if a retry may succeed; AnswerTooLong; StopError `access_refused`, `index_unsuitable`,
  *   `write_refused`
  */
@@ -54,7 +54,8 @@ export const ELASTICSEARCH_OVERLOADED = 429
 /** The statuses that a retry may mend, of a request or of an item in a bulk response. 0: no response. */
 const retriable = new Set([0, 408, ELASTICSEARCH_OVERLOADED, 502, 503, 504])
 const CLOSED = 'index_closed_exception'
-const returnedStatuses = new Set([400, 404, 409, 413])
+const TOO_LARGE = 413
+const returnedStatuses = new Set([400, 404, 409, TOO_LARGE])
 
 export const createElasticsearch = (client: Client, credentials: Credentials = noCredentials): Elasticsearch => ({
   send: async <Body>({ method, path, query, body, bulk, answerBytesMax }: Request, signal?: AbortSignal) => {
@@ -78,6 +79,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
       const { statusCode, body: answer } = await client.transport.request<Body>(params, options)
       return { status: statusCode, body: answer }
     } catch (error) {
+      if (isBrokenCompression(error)) throw new Unanswered('elasticsearch')
       if (!(error instanceof errors.ElasticsearchClientError)) throw error
       // Except for our signal, the client aborts only a response that is too long.
       if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
@@ -86,6 +88,8 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
       if (isBlock(answer)) throw new Unanswered('elasticsearch', status, errorType(answer), blockedIndex(answer))
       if (isTransient(status, answer) || (status === 401 && credentials.renew(headers)))
         throw new Unanswered('elasticsearch', status)
+      if (returnedStatuses.has(status) && status !== TOO_LARGE && !isOfElasticsearch(error))
+        throw new Unanswered('elasticsearch', status, 'without the header x-elastic-product')
       assertPipelineExists(path.split('/')[1] ?? '', answer)
       if (returnedStatuses.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) {
@@ -119,6 +123,17 @@ export const retryUntilAborted = <Result>(
     report => keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => report(trouble?.message) }),
     ELASTICSEARCH_SLOW_MS,
   )
+
+/**
+ * A proxy answers 404 in place of Elasticsearch while it reloads, for example: that says nothing about documents. The
+ * client itself refuses such an answer of status 2xx.
+ */
+const isOfElasticsearch = (error: errors.ElasticsearchClientError): boolean =>
+  error instanceof errors.ResponseError && error.headers?.['x-elastic-product'] === 'Elasticsearch'
+
+/** The client passes on an error of `unzip`: a compressed answer was cut off. */
+const isBrokenCompression = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
 
 /** Whether a retry may succeed. */
 export const isTransient = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)

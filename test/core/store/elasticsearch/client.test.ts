@@ -1,5 +1,8 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { Client, errors } from '@elastic/elasticsearch'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { keepTrying, Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../../core/runtime/limits.ts'
@@ -9,8 +12,9 @@ import { createCredentials } from '../../../../core/store/elasticsearch-credenti
 type Transport = Client['transport']['request']
 type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
 
+const OF_ELASTICSEARCH = { 'x-elastic-product': 'Elasticsearch' }
 const metaOf = (statusCode: number, body: unknown): Meta =>
-  ({ statusCode, body, headers: {}, warnings: null, meta: {} }) as unknown as Meta
+  ({ statusCode, body, headers: OF_ELASTICSEARCH, warnings: null, meta: {} }) as unknown as Meta
 
 /** The client with a transport that returns the given outcome and records its calls. */
 const setUp = (outcome: { statusCode: number; body: unknown } | Error) => {
@@ -156,6 +160,44 @@ describe('a request', () => {
   test('that fails by a defect of ours is not retried', async () => {
     const defect = new TypeError('x is not a function')
     await expect(setUp(defect).send(request)).rejects.toBe(defect)
+  })
+})
+
+describe('the answer of a server', () => {
+  const answering = async (
+    status: number,
+    headers: Readonly<Record<string, string | number>>,
+    body: string | Buffer,
+  ) => {
+    const server = createServer((_, answer) => answer.writeHead(status, headers).end(body))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const client = new Client({ node: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, maxRetries: 0 })
+    onTestFinished(async () => {
+      await client.close()
+      server.close()
+    })
+    return createElasticsearch(client).send(request)
+  }
+  const html = { 'content-type': 'text/html' }
+  const json = { 'content-type': 'application/json', ...OF_ELASTICSEARCH }
+
+  test.each([400, 404, 409])('with status %i is of Elasticsearch only if its header says so', async status => {
+    expect(await answering(status, json, '{"found":false}')).toEqual({ status, body: { found: false } })
+    await expect(answering(status, html, '<html>')).rejects.toThrow(
+      new Unanswered('elasticsearch', status, 'without the header x-elastic-product'),
+    )
+  })
+
+  test('with status 413 counts also if a proxy refuses the request', async () => {
+    expect(await answering(413, html, '<html>')).toMatchObject({ status: 413 })
+  })
+
+  test('that is compressed and cut off may come whole later', async () => {
+    const whole = gzipSync('{"acknowledged":true}')
+    const zipped = { ...json, 'content-encoding': 'gzip' }
+    expect(await answering(200, zipped, whole)).toMatchObject({ body: { acknowledged: true } })
+    await expect(answering(200, zipped, whole.subarray(0, -9))).rejects.toThrow(new Unanswered('elasticsearch'))
+    await expect(answering(200, zipped, '{}')).rejects.toThrow(new Unanswered('elasticsearch'))
   })
 })
 
