@@ -9,9 +9,10 @@ export {
   groupsOf,
   rowsOf,
 } from './balances/sums.ts'
-export { assertNoPipeline, lastOffsetIn, pack, readDocuments, WITHOUT_PIPELINES, write } from './documents/documents.ts'
+export { lastOffsetIn, pack, readDocuments, write } from './documents/documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export type {
+  BulkItem,
   Coverage,
   DocumentAnswer,
   DocumentVersion,
@@ -29,6 +30,7 @@ export {
   createElasticsearch,
   documentPath,
   type Elasticsearch,
+  errorType,
   ifVersion,
   isTransient,
   primaryReads,
@@ -46,6 +48,7 @@ export {
   createClocks,
   logClockChange,
 } from './elasticsearch/clocks.ts'
+export { assertNoPipeline, WITHOUT_PIPELINES } from './elasticsearch/pipelines.ts'
 export {
   type DocumentAddress,
   type FoundDocument,
@@ -84,6 +87,7 @@ export {
 export {
   assertControlNotLost,
   assertLiveNotLost,
+  assertSuitable,
   controlDefinition,
   indicesOf,
   inspectGeneration,

@@ -1,6 +1,7 @@
 /** Simulated answers of Elasticsearch. Their form is not checked: the code under test states the form that it reads. */
 import type { Answer, Request, Send } from '../../core/store/elasticsearch/client.ts'
 import type { DocumentAddress, GetDocuments } from '../../core/store/elasticsearch/primary-reads.ts'
+import { commonIndices, generationIndices, type IndexDefinition } from '../../schemas/stored/mappings.ts'
 
 export const sending = (answer: (request: Request, signal?: AbortSignal) => Promise<Answer>): Send => answer as Send
 
@@ -9,6 +10,34 @@ export type Found = { readonly found: boolean; readonly _version?: number; reado
 export const getting = (
   find: (docs: readonly DocumentAddress[]) => Promise<readonly (Found & { readonly _id: string })[]>,
 ): GetDocuments => find as GetDocuments
+
+/** The control index, and those of API keys and of these generations, as this version creates them. */
+export const definedIndices = (
+  prefix: string,
+  ...generations: readonly Parameters<typeof generationIndices>[1][]
+): Map<string, IndexDefinition> => {
+  const ofEvents = generations.map(generation => generationIndices(prefix, generation, { shards: 1 }))
+  return new Map([commonIndices(prefix), ...ofEvents].flatMap(definitions => Object.entries(definitions)))
+}
+
+/** Somebody has set an ingest pipeline on one of them. */
+export const withPipeline = (
+  name: string,
+  definitions: ReadonlyMap<string, IndexDefinition>,
+): Map<string, IndexDefinition> => {
+  const definition = definitions.get(name)
+  if (definition === undefined) throw new Error(`${name} is not among the indices`)
+  const settings = { ...definition.settings, final_pipeline: 'trim' }
+  return new Map([...definitions, [name, { ...definition, settings }]])
+}
+
+/** Answers `GET /index`. */
+export const indexAnswer = (name: string, definitions: ReadonlyMap<string, IndexDefinition>): Answer => {
+  const definition = definitions.get(name)
+  if (definition === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
+  const { mappings, settings } = definition
+  return { status: 200, body: { [name]: { mappings, settings: { index: settings } } } }
+}
 
 const UPDATE = Buffer.from('{"update"')
 

@@ -4,7 +4,8 @@
  * routing have a shard of their own: with another routing a document is not found.
  */
 import type { Answer, Request, Send } from '../../core/store/elasticsearch/client.ts'
-import { isRead, sending, updatesIn } from './answering.ts'
+import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
+import { indexAnswer, isRead, sending, updatesIn } from './answering.ts'
 
 export type Document = { readonly version: number; readonly source: Readonly<Record<string, unknown>> }
 type Kept = Document & { readonly seqNo: number; readonly routing?: string | undefined }
@@ -19,6 +20,8 @@ export class MemoryElasticsearch {
   readonly #deleted = new Map<string, { readonly version: number; readonly at: number }>()
   readonly #pits = new Map<string, readonly (readonly [index: string, id: string, Kept])[]>()
   #seqNo = 0
+  /** The answers to `GET /index`. */
+  definitions: ReadonlyMap<string, IndexDefinition> = new Map()
   /** Milliseconds that have passed. */
   time = 0
   /** Called before each request. @throws to end the command there */
@@ -65,6 +68,7 @@ export class MemoryElasticsearch {
     if (operation === '_pit') return this.#open(first)
     if (operation === '_refresh') return this.#refresh(first)
     if (operation === '_search') return this.#searchTerms(first, body as Terms)
+    if (method === 'GET' && operation === '') return indexAnswer(first, this.definitions)
     const stored = this.#of(first).get(id)
     if (method === 'GET') return stored ? { status: 200, body: answerOf(id, stored) } : { status: 404, body: {} }
     if (query?.if_seq_no !== undefined && stored?.seqNo !== query.if_seq_no) return { status: 409, body: {} }
@@ -77,8 +81,9 @@ export class MemoryElasticsearch {
     const items: object[] = []
     for (let at = 0; at < lines.length; at++) {
       const { delete: deleted, index } = JSON.parse(lines[at] ?? '') as { delete?: Item; index?: Item }
-      if (deleted) items.push({ delete: { status: this.#delete(deleted) } })
-      else if (index) items.push({ index: { status: this.#index(index, JSON.parse(lines[++at] ?? '')) } })
+      const { _index, _id } = deleted ?? index ?? {}
+      if (deleted) items.push({ delete: { _index, _id, status: this.#delete(deleted) } })
+      else if (index) items.push({ index: { _index, _id, status: this.#index(index, JSON.parse(lines[++at] ?? '')) } })
     }
     return { status: 200, body: { items } }
   }

@@ -46,6 +46,7 @@ import {
   replaceUnchanged,
   sayWaits,
   skipBadSpare,
+  writableOf,
 } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
@@ -93,7 +94,7 @@ export const adoptSource = async (
   }
   const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
-  const all = [API_KEYS_GENERATION, ...namesOf(generations)]
+  const all = await writableOf([API_KEYS_GENERATION, ...namesOf(generations)], generations.live, steps)
   const archived = await readManifests(target)
   const isRedacted = redacted !== undefined
   const { names, unchanged } = await divideNames(all, generations.live, archived, sources, isRedacted, steps)

@@ -68,6 +68,7 @@ import {
   replaceStored,
   sayWaits,
   skipBadSpare,
+  writableOf,
 } from './generations.ts'
 
 /** Also reads the topics. */
@@ -111,7 +112,7 @@ export const takeOver = async (
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const generations = await readAll(context)
-  const names = [API_KEYS_GENERATION, ...namesOf(generations)]
+  const names = await writableOf([API_KEYS_GENERATION, ...namesOf(generations)], generations.live, context)
   const topicOf = ({ generation }: GenerationBody): string =>
     topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
   /**

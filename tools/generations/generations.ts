@@ -4,6 +4,7 @@ import { differingField, type Ends, endOfPartition, type GenerationBody, withRig
 import { StopError } from '../../core/runtime/index.ts'
 import {
   assertSameIndices,
+  assertSuitable,
   type DocumentAnswer,
   documentPath,
   type Generations,
@@ -90,6 +91,23 @@ export const skipBadSpare = async <Result>(
     say(`${name} is skipped: ${error.message}`)
     return undefined
   }
+}
+
+/** Returns the generations whose indices take all writes. @throws StopError for API keys and the live generation */
+export const writableOf = async (
+  names: readonly string[],
+  live: string,
+  context: CommandContext,
+): Promise<readonly string[]> => {
+  const writable: string[] = []
+  for (const name of names) {
+    const check = async (): Promise<void> => {
+      await assertSuitable(await recordedIdentityOf(name, context), { request: context.send, prefix: context.prefix })
+      writable.push(name)
+    }
+    await skipBadSpare(name, live, check, context)
+  }
+  return writable
 }
 
 /** The next offset of every partition, in order: all before it are published. */

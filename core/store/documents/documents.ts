@@ -22,13 +22,8 @@ import {
 } from '../../ledger/index.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
-import {
-  assertPipelineExists,
-  ELASTICSEARCH_OVERLOADED,
-  errorType,
-  isTransient,
-  type Send,
-} from '../elasticsearch/client.ts'
+import { ELASTICSEARCH_OVERLOADED, errorType, isTransient, type Send } from '../elasticsearch/client.ts'
+import { assertNoPipeline, assertPipelineExists, WITHOUT_PIPELINES } from '../elasticsearch/pipelines.ts'
 import type { GetDocuments } from '../elasticsearch/primary-reads.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 
@@ -168,11 +163,6 @@ type Tried = { readonly again: readonly PackedDocument[]; readonly isTooMuch: bo
 const ITEM_FIELDS = ['_id', '_index', 'status', 'error.type', 'error.reason', 'result', 'executed_pipelines']
   .map(field => `items.*.${field}`)
   .join()
-/**
- * The default pipeline of an index does not run. Its final pipeline always does, and somebody can set one at any time:
- * each item tells which pipelines it went through.
- */
-export const WITHOUT_PIPELINES = { pipeline: '_none', list_executed_pipelines: true }
 
 /** Sends the documents in one request, or in two if it is too large. */
 const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<Tried> => {
@@ -251,18 +241,6 @@ const itemOutcomes = (
     assertPipelineExists(index, item)
     throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
   })
-}
-
-/** @param item the answer to a document that was written `WITHOUT_PIPELINES`. @throws StopError if one ran */
-export const assertNoPipeline = (index: string, { result, executed_pipelines: ran }: BulkItem['index'] = {}): void => {
-  // Elasticsearch answers 200 to a document that a pipeline dropped. Nothing else of ours is answered `noop`.
-  if (result === 'noop') throw throughPipeline(index, 'dropped a document')
-  if (Array.isArray(ran) && ran.length > 0) throw throughPipeline(index, `ran: ${ran.join(', ')}`)
-}
-
-const throughPipeline = (index: string, what: string): StopError => {
-  const advice = 'remove index.final_pipeline, then compare with a rebuild (`npx commission projection verify`)'
-  return new StopError('index_unsuitable', `${index}: an ingest pipeline ${what}; ${advice}`, { index })
 }
 
 /**

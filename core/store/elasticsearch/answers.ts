@@ -1,4 +1,4 @@
-/** The bodies of successful answers of Elasticsearch, as far as they are read. */
+/** The bodies of answers of Elasticsearch, as far as they are read: of successful ones, and the reason of an error. */
 
 /** The version of a document, for a write that is conditional on it. */
 export type DocumentVersion = { readonly _seq_no: number; readonly _primary_term: number }
@@ -33,4 +33,10 @@ export type BulkItem = {
     /** Only if the request asks for them. */
     readonly executed_pipelines?: unknown
   }
+}
+
+/** A reason can quote values: only forms that quote none may be read. */
+export const reasonOf = (answer: unknown): string => {
+  const { reason } = ((answer as { error?: unknown } | undefined)?.error ?? {}) as { reason?: unknown }
+  return String(reason)
 }

@@ -14,7 +14,8 @@ import {
   MGET_BYTES,
   SMALL_BULK_BYTES,
 } from '../limits.ts'
-import type { BulkItem, DocumentVersion } from './answers.ts'
+import { type BulkItem, type DocumentVersion, reasonOf } from './answers.ts'
+import { assertNoPipeline, assertPipelineExists, WITHOUT_PIPELINE, WITHOUT_PIPELINES } from './pipelines.ts'
 
 /** The response is longer than `answerBytesMax`. */
 export class AnswerTooLong extends Error {
@@ -56,13 +57,16 @@ const retriable = new Set([0, 408, ELASTICSEARCH_OVERLOADED, 502, 503, 504])
 const CLOSED = 'index_closed_exception'
 const TOO_LARGE = 413
 const returnedStatuses = new Set([400, 404, 409, TOO_LARGE])
+const documentPaths = /^\/([^/]+)\/_(?:doc|create)\//
 
 export const createElasticsearch = (client: Client, credentials: Credentials = noCredentials): Elasticsearch => ({
   send: async <Body>({ method, path, query, body, bulk, answerBytesMax }: Request, signal?: AbortSignal) => {
+    const [, written] = (method === 'PUT' && documentPaths.exec(path)) || []
+    const querystring = written === undefined ? query : { ...WITHOUT_PIPELINE, ...query }
     const params = {
       method,
       path,
-      ...(query && { querystring: query }),
+      ...(querystring && { querystring }),
       ...(body && { body }),
       ...(bulk && { bulkBody: bulk }),
     }
@@ -77,6 +81,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
     } as const
     try {
       const { statusCode, body: answer } = await client.transport.request<Body>(params, options)
+      if (written !== undefined) assertNoPipeline(written, answer as BulkItem['index'])
       return { status: statusCode, body: answer }
     } catch (error) {
       if (isBrokenCompression(error)) throw new Unanswered('elasticsearch')
@@ -153,22 +158,6 @@ const blockedIndex = (answer: unknown): string | undefined => {
   if (errorType(answer) !== CLOSED) return /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(reasonOf(answer))?.[1]
   const { index } = (answer as { error: { index?: unknown } }).error
   return typeof index === 'string' ? index : undefined
-}
-
-/**
- * @param answer with an error. This form of a reason quotes no document
- * @throws StopError if the index names an ingest pipeline that does not exist: it takes no document
- */
-export const assertPipelineExists = (index: string, answer: unknown): void => {
-  const pipeline = /^pipeline with id \[([^\]\s"]{1,255})\] does not exist$/.exec(reasonOf(answer))?.[1]
-  if (pipeline === undefined) return
-  const what = `the ingest pipeline ${pipeline} does not exist; remove index.default_pipeline and index.final_pipeline`
-  throw new StopError('index_unsuitable', `${index}: ${what}`, { index })
-}
-
-const reasonOf = (answer: unknown): string => {
-  const { reason } = ((answer as { error?: unknown } | undefined)?.error ?? {}) as { reason?: unknown }
-  return String(reason)
 }
 
 /** Returns the type of an Elasticsearch error. Reasons of other forms are never read, because they quote values. */
@@ -348,6 +337,7 @@ export const replacements: BatchableKind = {
   combine: requests => ({
     method: 'POST',
     path: '/_bulk',
+    query: WITHOUT_PIPELINES,
     bulk: Buffer.from(
       requests
         .map(
@@ -371,7 +361,7 @@ const countLines = (bulk: Buffer = Buffer.alloc(0)): number => {
 }
 
 const addressOf = ({ path }: Request) => {
-  const [, _index, , _id = ''] = path.split('/')
+  const [, _index = '', , _id = ''] = path.split('/')
   return { _index, _id: decodeURIComponent(_id) }
 }
 
@@ -393,6 +383,7 @@ const answerOf = (
   const index = item?.index
   const status = index?.status
   if (index?._id !== _id || index._index !== _index || typeof status !== 'number') return undefined
+  assertNoPipeline(_index, index)
   if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
   return isTransient(status, index) ? new Unanswered('elasticsearch', status, errorType(index), _index) : undefined
 }

@@ -4,6 +4,7 @@
  * like an empty organization. Two first starts at once agree: each creates or finds everything.
  */
 import {
+  API_KEYS_GENERATION,
   controlIndexOf,
   FIRST_GENERATION,
   type GenerationDocument,
@@ -216,6 +217,21 @@ export const inspectGeneration = async (
   const told = await inspectIndices(indicesOf(identity, ofEvents, steps), steps.request)
   await assertSameIndices(identity, steps)
   return { identity, told }
+}
+
+/**
+ * Inspects the indices that a command writes: those of a generation, and the control index.
+ * @throws StopError `index_missing`; `index_unsuitable`, for example if one has an ingest pipeline
+ */
+export const assertSuitable = async (
+  identity: Layout & Pick<GenerationBody, 'generation'>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<void> => {
+  const [control, definition] = controlDefinition(prefix)
+  const ofEvents = identity.generation !== API_KEYS_GENERATION
+  // The number of shards is not compared.
+  const own = indicesOf(identity, ofEvents, { prefix, shards: 1 })
+  await inspectIndices({ [control]: definition, ...own }, request)
 }
 
 /** @throws StopError `index_missing`, `source_changed`, `rules_changed` */

@@ -9,7 +9,7 @@ import { type AdoptSourceSteps, adoptSource, divideNames } from '../../../tools/
 import { newManifest, writeManifest } from '../../../tools/archive/manifest.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
 import { CommandError, Stopped } from '../../../tools/failures.ts'
-import { sending } from '../../support/answering.ts'
+import { definedIndices, sending, withPipeline } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import { archiveRecord, clusterOfRecord } from './memory-cluster.ts'
 
@@ -82,6 +82,7 @@ const adoptingFrom = async (
   for (const manifest of Object.values(manifests)) await writeManifest(target, manifest)
   if (record !== undefined) await archiveRecord(target, { stream: 'events', topic: 't', cluster_id: 'A' }, 2)
   const engine = new MemoryElasticsearch()
+  engine.definitions = definedIndices('p', { generation: 'g1' })
   const store = (id: string, kind: string, body: object) => engine.put('p-control', id, 1, { kind, body })
   const { 'api-keys': _, ...kept } = stored
   store(LIVE_ID, 'live', { generation: 'g1', kept: Object.keys(kept) })
@@ -146,6 +147,15 @@ test('while projectors write the stream that stays, a refused adopt has changed 
   engine.put(indexOf('p', 'g1', 'payouts'), 'org_1:payout_1', 5, { org_id: 'org_1', seq: 5 })
   const before = engine.all('p-control')
   await expect(adopt()).rejects.toThrow('1 projectors still keep g1 up: adopt again later')
+  expect(engine.all('p-control')).toEqual(before)
+})
+
+test('adopt is refused before any change while an ingest pipeline is set on an index that it writes', async t => {
+  const stored = { 'api-keys': { cluster_id: 'A', serve_from: 0 }, g1: { cluster_id: 'A', serve_from: 0 } }
+  const { engine, adopt } = await adoptingFrom(t, stored, {})
+  engine.definitions = withPipeline('p-g1-payouts', engine.definitions)
+  const before = engine.all('p-control')
+  await expect(adopt()).rejects.toMatchObject({ code: 'index_unsuitable' })
   expect(engine.all('p-control')).toEqual(before)
 })
 

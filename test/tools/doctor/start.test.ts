@@ -276,8 +276,9 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/log/kafka/source.ts records_deleted': same(2),
   'core/log/kafka/access-refusal.ts access_refused': other(1),
   'core/store/elasticsearch/client.ts access_refused': other(1),
-  'core/store/elasticsearch/client.ts index_unsuitable': other(1),
   'core/store/elasticsearch/client.ts write_refused': same(1),
+  // The settings of an index show its pipelines.
+  'core/store/elasticsearch/pipelines.ts index_unsuitable': other(2),
   'core/store/elasticsearch/primary-reads.ts index_missing': { times: 2, doctor: LATER },
   // Two of them when a decision reads from primaries, after the first record.
   'core/store/elasticsearch/primary-reads.ts write_refused': same(3),

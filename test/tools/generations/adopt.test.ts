@@ -20,6 +20,7 @@ import {
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { record } from '../../projector/records.ts'
+import { definedIndices, withPipeline } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
 
@@ -33,6 +34,7 @@ const uuidOf = (index: string): string => `uuid-of-${index}`
 /** A projector was killed between writing payout 12 and publishing it; no index was replaced. */
 const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, end = 100) => {
   const engine = new MemoryElasticsearch()
+  engine.definitions = definedIndices('p', { generation: 'g1' })
   putPayout(engine, 5)
   putPayout(engine, 12)
   const control = (id: string, kind: string, body: object): void =>
@@ -126,11 +128,24 @@ test('adopt says after its wait what goes: documents of a log that is read again
   expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_5'])
 })
 
+test.each(['p-control', 'p-api-keys', 'p-g1-payouts'])(
+  'adopt is refused before any change while an ingest pipeline is set on %s',
+  async name => {
+    const { engine, adopt } = world(() => undefined)
+    engine.definitions = withPipeline(name, engine.definitions)
+    const before = engine.all('p-control')
+    await expect(adopt()).rejects.toMatchObject({ code: 'index_unsuitable', message: expect.stringContaining(name) })
+    expect(engine.all('p-control')).toEqual(before)
+    expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_5'])
+  },
+)
+
 /** Changes the document of the generation. */
 const change = (engine: MemoryElasticsearch, fields: object): void => {
   const id = generationId('g1')
-  const body = { ...(engine.all('p-control')[id]?.source.body as object), ...fields }
+  const body = { generation: 'g1', ...(engine.all('p-control')[id]?.source.body as object), ...fields }
   engine.put('p-control', id, 2, { kind: 'generation', body })
+  engine.definitions = definedIndices('p', body)
 }
 
 /** Runs adopt again and again: each time the first run is killed at a later request. */

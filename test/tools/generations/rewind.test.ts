@@ -9,13 +9,14 @@ import { rewind } from '../../../tools/generations/rewind.ts'
 import { upgradeKeys } from '../../../tools/generations/upgrade-keys.ts'
 import { firstToRemove } from '../../../tools/leftovers/written.ts'
 import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
-import { isRead, primariesAnswer, sending } from '../../support/answering.ts'
+import { definedIndices, indexAnswer, isRead, primariesAnswer, sending, withPipeline } from '../../support/answering.ts'
 
 const START = Date.parse('2026-02-03T04:05:00Z')
 const NOW = START + 3_600_000
 const source = { topic: 't', cluster_id: 'c', partitions: 2, rules_version: 1 }
 const namesOf = (generation: string): string[] =>
   generation === 'api-keys' ? ['p-api-keys', 'p-api-keys-parked'] : kinds.map(kind => indexOf('p', generation, kind))
+const allDefined = definedIndices('p', ...['g1', 'g2', 'g3'].map(generation => ({ generation })))
 const recorded = (generation: string) =>
   Object.fromEntries(['p-control', ...namesOf(generation)].map(name => [name, `old-${name}`]))
 const positionOf = (position: number) => ({ position, last: null, at: 1, time: 2, serve_from: 0 })
@@ -30,6 +31,7 @@ const given = (
   past: Readonly<Record<string, object>>,
   ends = [50, 50],
   hits: readonly { readonly _index: string }[] = [],
+  definitions = allDefined,
 ) => {
   const bodies = new Map<string, object>([
     ['live', { generation: 'g1', kept: ['g1', 'g2'] }],
@@ -62,7 +64,7 @@ const given = (
     if (first === '_bulk') {
       const ids = [...String(bulk).matchAll(/"delete":\{[^}]*"_id":"(past:[^"]+)"/g)].map(([, one = '']) => one)
       for (const one of ids) bodies.delete(one)
-      return { status: 200, body: { items: ids.map(() => ({ delete: { status: 200 } })) } }
+      return { status: 200, body: { items: ids.map(_id => ({ delete: { _index: 'p-control', _id, status: 200 } })) } }
     }
     // Unless given otherwise, no document is at or after a position.
     if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: first } }
@@ -77,6 +79,7 @@ const given = (
       const settings = { settings: { index: { uuid: 'restored' } } }
       return { status: 200, body: Object.fromEntries(names.map(name => [name, settings])) }
     }
+    if (method === 'GET' && operation === undefined) return indexAnswer(first, definitions)
     if (method === 'GET') return { status: bodies.has(id) ? 200 : 404, body: found(id) }
     written.push(id)
     bodies.set(id, (body as { body: object }).body)
@@ -215,6 +218,14 @@ test('a spare generation of another cluster is skipped and named: adopt takes ov
   out.length = 0
   await adopt()
   expect(JSON.parse(out.join(''))).toEqual({ adopted: [] })
+})
+
+test('a spare generation with an ingest pipeline on an index is skipped and named', async () => {
+  const { said, out, adopt, bodies } = given({}, undefined, undefined, withPipeline('p-g2-payouts', allDefined))
+  await adopt()
+  expect(JSON.parse(out.join(''))).toEqual({ adopted: ['api-keys', 'g1'] })
+  expect(said.join()).toMatch(/g2 is skipped: .*p-g2-payouts: index.final_pipeline: expected none, got trim/)
+  expect(bodies.get('position:g2:0')).toEqual(positionOf(40))
 })
 
 test('a spare generation with past positions after the end of the topic is skipped and named', async () => {

@@ -229,7 +229,8 @@ describe('positions', () => {
     const operation = (id: string) =>
       `{"index":{"_index":"control","_id":"${id}","if_seq_no":4,"if_primary_term":1}}\n{"of":"${id}"}\n`
     const bulk = Buffer.from(operation('position:g1:1') + operation('position:g1:2'))
-    expect(underWay()).toEqual([{ method: 'POST', path: '/_bulk', bulk }])
+    const query = { pipeline: '_none', list_executed_pipelines: true }
+    expect(underWay()).toEqual([{ method: 'POST', path: '/_bulk', query, bulk }])
     const written = { status: 200, _seq_no: 5, _primary_term: 1 }
     const conflict = { status: 409, error: { type: 'version_conflict_engine_exception' } }
     const answered = [item('position:g1:1', written), item('position:g1:2', conflict)]
@@ -257,6 +258,7 @@ describe('positions', () => {
     ['without a status', item('position:g1:1', {})],
     ['that failed in a way that alone would stop', item('position:g1:1', { status: 500 })],
     ['refused for good', item('position:g1:1', { status: 400, error: { type: 'mapper_parsing_exception' } })],
+    ['that an ingest pipeline dropped', item('position:g1:1', { status: 200, result: 'noop' })],
     ['that is missing', undefined],
   ])('with an item %s are sent again one by one', async (_, strange) => {
     const { sent, underWay } = await started()

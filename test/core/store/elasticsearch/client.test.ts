@@ -163,6 +163,24 @@ describe('a request', () => {
   })
 })
 
+describe('a write of one document', () => {
+  const path = '/test-control/_doc/live'
+
+  test.each([path, '/test-control/_create/live'])('does not run the default pipeline of the index: %s', async path => {
+    const { send, asked } = setUp({ statusCode: 200, body: { result: 'updated' } })
+    await send({ method: 'PUT', path, query: { if_seq_no: 1 }, body: {} })
+    expect(asked[0]?.[0]).toMatchObject({ querystring: { pipeline: '_none', if_seq_no: 1 } })
+  })
+
+  test('that an ingest pipeline dropped is answered 200, and stops', async () => {
+    const { send } = setUp({ statusCode: 200, body: { result: 'noop', _seq_no: -2 } })
+    await expect(send({ method: 'PUT', path, body: {} })).rejects.toMatchObject({
+      code: 'index_unsuitable',
+      message: expect.stringContaining('test-control: an ingest pipeline dropped a document'),
+    })
+  })
+})
+
 describe('the answer of a server', () => {
   const answering = async (
     status: number,
