@@ -1,10 +1,21 @@
 /**
  * Writes of documents in bulk, each until it is done. In: operations. Out: nothing, once each of them is done.
  * Promises: a request whose answer was lost can be sent again: an operation that meets a conflict is asked whether it
- * is done. Can go wrong: Elasticsearch does not answer, or refuses an operation (the command ends).
+ * is done. An operation is done only if its item of the answer says so, by index and id.
+ * Can go wrong: Elasticsearch does not answer, or refuses an operation, or an ingest pipeline of others ran: the
+ *   command ends.
  */
 
-import { type FoundDocument, getEach, getFromPrimaries, isTransient } from '../../core/store/index.ts'
+import {
+  assertNoPipeline,
+  type BulkItem,
+  errorType,
+  type FoundDocument,
+  getEach,
+  getFromPrimaries,
+  isTransient,
+  WITHOUT_PIPELINES,
+} from '../../core/store/index.ts'
 import type { Address } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
@@ -26,8 +37,11 @@ export const doneIfMissing = (found: FoundDocument): boolean => {
 
 export const CHANGED = 'somebody writes documents meanwhile: stop all projectors, and run the same again'
 
+const OTHER_ITEMS = 'Elasticsearch answers a bulk request with other items than were sent: run the same again'
+
 type Steps = RetryContext & Pick<CommandContext, 'say'>
-type Items = { readonly items?: readonly Readonly<Record<string, { readonly status?: number }>>[] }
+/** By the name of the action, as in the lines of an operation. */
+type Items = { readonly items?: readonly (Readonly<Record<string, BulkItem['index']>> | null)[] }
 
 export const carryOut = async (operations: readonly Operation[], steps: Steps): Promise<void> => {
   let waiting = operations
@@ -42,23 +56,35 @@ export const carryOut = async (operations: readonly Operation[], steps: Steps): 
   }
 }
 
+const cannotWrite = (index: string | undefined, status: number): CommandError =>
+  new CommandError(`${index} cannot be written: Elasticsearch answers ${status}`)
+
 /** Returns the operations to try again. */
 const tryAll = async (operations: readonly Operation[], steps: Steps): Promise<Operation[]> => {
   const bulk = Buffer.from(operations.flatMap(({ lines }) => lines.map(line => `${JSON.stringify(line)}\n`)).join(''))
-  const { status, body } = await withRetries(steps, () => steps.send<Items>({ method: 'POST', path: '/_bulk', bulk }))
+  const request = { method: 'POST', path: '/_bulk', query: WITHOUT_PIPELINES, bulk } as const
+  const { status, body } = await withRetries(steps, () => steps.send<Items>(request))
   if (status === 413 && operations.length > 1) {
     const half = operations.length >> 1
     return [...(await tryAll(operations.slice(0, half), steps)), ...(await tryAll(operations.slice(half), steps))]
   }
+  if (status !== 200) throw cannotWrite(operations[0]?._index, status)
+  const { items } = body
+  if (items?.length !== operations.length) throw new CommandError(OTHER_ITEMS)
   const again: Operation[] = []
   const conflicts: Operation[] = []
   for (const [at, operation] of operations.entries()) {
-    const item = Object.values(body.items?.[at] ?? {})[0]
-    const got = item?.status ?? status
-    if (got === 200 || got === 201 || got === 404) continue
-    if (got === 409 && operation.onConflict) conflicts.push(operation)
+    const { _index, _id, lines, onConflict } = operation
+    const [action = ''] = Object.keys(lines[0] ?? {})
+    const item = items[at]?.[action]
+    const got = item?.status
+    if (item?._index !== _index || item._id !== _id || typeof got !== 'number') throw new CommandError(OTHER_ITEMS)
+    assertNoPipeline(_index, item)
+    const isGone = action === 'delete' && got === 404 && errorType(item) === undefined
+    if (got === 200 || got === 201 || isGone) continue
+    if (got === 409 && onConflict) conflicts.push(operation)
     else if (isTransient(got, item)) again.push(operation)
-    else throw new CommandError(`${operation._index} cannot be written: Elasticsearch answers ${got}`)
+    else throw cannotWrite(_index, got)
   }
   const docs = conflicts.map(({ _index, _id, routing }) => ({ _index, _id, routing }))
   const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries(steps.send, part)))

@@ -19,6 +19,7 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { type Removal, removeBalances, removeLeftovers } from '../../../tools/leftovers/remove-leftovers.ts'
+import { sending } from '../../support/answering.ts'
 import { type Document, MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
 const PARTITIONS = 2
@@ -306,6 +307,19 @@ test('a request whose answer is lost is sent again', async () => {
   engine.onRequest = ({ path }) => {
     if (path === '/_bulk' && ++count % 2 === 0) throw new Unanswered('elasticsearch', 503)
   }
+  await remove()
+  expect(documentsOf(engine)).toEqual(asBefore)
+})
+
+test('an earlier form that a proxy did not pass on is no reason to delete its document', async () => {
+  const { engine, remove, steps } = given()
+  const { send } = steps
+  steps.send = sending(async request => {
+    if (!/"index":\{"_index":"p-g1/.test(String(request.bulk))) return send(request)
+    steps.send = send
+    return { status: 404, body: '<html>' }
+  })
+  await expect(remove()).rejects.toThrow('cannot be written: Elasticsearch answers 404')
   await remove()
   expect(documentsOf(engine)).toEqual(asBefore)
 })
