@@ -98,6 +98,18 @@ export const archiveMutants: readonly Mutant[] = [
     replace: 'from, end: position, previous: previous.replace(/./g, "0") }, entries)',
   },
   {
+    name: 'a log that was written anew beside the old signature is restored',
+    inside: 'segmentsOf',
+    find: ' && segment.sha256 !== signed.last_sha256',
+    replace: ' && segment.sha256 === NO_SEGMENT',
+  },
+  {
+    name: 'restore and adopt do not ask for the signature of --key',
+    inside: 'readSignedManifests',
+    find: 'readVerifierKeys(keys ?? [])',
+    replace: 'readVerifierKeys([])',
+  },
+  {
     name: 'the chain of the segments is not compared',
     inside: 'segmentsOf',
     find: '    if (segment.header.previous !== previous) {\n',

@@ -89,7 +89,7 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'a replay does not verify the partitions of an archive',
     inside: 'verifyChain',
-    find: '  for await (const segment of segmentsOf(target, manifest, archived)) {\n    const { header, sha256 } = segment\n',
+    find: '  for await (const segment of segmentsOf(target, manifest, archived, undefined, signed)) {\n    const { header, sha256 } = segment\n',
     replace:
       '  for (const from of await startsOf(target, manifest, archived)) {\n    const segment = await openAt(target, manifest, archived.partition, from)\n    const { header, sha256 } = segment\n',
   },

@@ -16,7 +16,9 @@ import {
 } from '../../core/log/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { OpenTarget } from '../archive/open-target.ts'
-import { readArchivedLog, readManifests, type VerifiedChain, verifyChain } from '../archive/read-archive.ts'
+import { readArchivedLog, type VerifiedChain, verifyChain } from '../archive/read-archive.ts'
+import type { Segment } from '../archive/segment.ts'
+import { readSignedManifests } from '../archive/signed-manifests.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { type ProgressSteps, reportProgress } from '../generations/progress.ts'
@@ -123,13 +125,15 @@ type ArchiveSteps = Pick<KafkaContext, 'now'> &
 /**
  * Verifies the partitions that the replay reads, before anything is projected. While it reads, each segment must be the
  * one that was verified.
- * @throws ArchiveDamaged that names the first fault; CommandError if there is no archive
+ * @param keys public keys, as texts: one of them must have signed
+ * @throws ArchiveDamaged that names the first fault; EvidenceDiffers; CommandError if there is no archive
  */
 export const sourceInArchive =
-  (address: string, steps: ArchiveSteps): OpenSource =>
+  (address: string, steps: ArchiveSteps, keys?: readonly string[]): OpenSource =>
   async ({ org, time }) => {
     const target = await steps.openTarget(address)
-    const { events: manifest } = await readManifests(target)
+    const { manifests, signed } = await readSignedManifests(target, keys, steps.say)
+    const manifest = manifests.events
     const { cluster_id, topic, partitions } = manifest
     const ours = org === undefined ? undefined : partitionOf(org, partitions.length)
     const read = partitions.filter(({ partition }) => ours === undefined || partition === ours)
@@ -143,12 +147,13 @@ export const sourceInArchive =
     for (const archived of read) {
       const { partition } = archived
       const found = time === undefined ? undefined : new FirstLater(partition, { time, org, now })
-      const chain = await verifyChain(target, manifest, archived, ({ header, entries }) => {
+      const onSegment = ({ header, entries }: Segment): void => {
         steps.signal.throwIfAborted()
         found?.add(entries)
         done += header.end - header.from
         report({ done, total })
-      })
+      }
+      const chain = await verifyChain(target, manifest, archived, onSegment, signed.events.partitions[partition])
       chains.set(partition, chain)
       if (found?.offset !== undefined) firstLater.set(partition, found.offset)
     }

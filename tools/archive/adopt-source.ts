@@ -52,13 +52,16 @@ import { reportProgress } from '../generations/progress.ts'
 import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { archivedStreams } from './manifest.ts'
-import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
+import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
 import type { Redaction } from './redaction/redact-log.ts'
 import { readRedaction } from './redaction/redaction-files.ts'
 import { compareWithArchive, DiffersFromArchive } from './restore-partition.ts'
+import { readSignedManifests } from './signed-manifests.ts'
 
 export type AdoptSourceOptions = {
   readonly archive: string
+  /** Public keys, as texts: one of them must have signed. */
+  readonly keys?: readonly string[] | undefined
   /** The list of `restore --redact`: the topics have the redacted log. */
   readonly redacted?: string | undefined
   readonly json: boolean
@@ -76,9 +79,9 @@ type Adopted = {
   readonly positions: readonly DocumentAnswer<PositionDocument>[]
 }
 
-/** @throws ArchiveDamaged; CommandError that names the first difference */
+/** @throws ArchiveDamaged; EvidenceDiffers; CommandError that names the first difference */
 export const adoptSource = async (
-  { archive, redacted, json }: AdoptSourceOptions,
+  { archive, keys, redacted, json }: AdoptSourceOptions,
   steps: AdoptSourceSteps,
   groupId: string,
 ): Promise<ExitCode> => {
@@ -95,16 +98,16 @@ export const adoptSource = async (
   const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
   const all = await writableOf([API_KEYS_GENERATION, ...namesOf(generations)], generations.live, steps)
-  const archived = await readManifests(target)
+  const vouched = await readSignedManifests(target, keys, say)
   const isRedacted = redacted !== undefined
-  const { names, unchanged } = await divideNames(all, generations.live, archived, sources, isRedacted, steps)
+  const { names, unchanged } = await divideNames(all, generations.live, vouched.manifests, sources, isRedacted, steps)
   const stay = await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack)
   const changed: string[] = []
   if (names.length > 0) {
     // They are changed last, and nothing may be changed before a refusal.
     await cleanUnchanged('wait', stay, generations.live, sources, admin, steps, groupId)
     say(`verifying ${archive}`)
-    const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal)
+    const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal, vouched)
     const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
     const redaction =
       redacted === undefined ? undefined : await readRedaction(redacted, { manifests, archived }, signal)

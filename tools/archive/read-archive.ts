@@ -8,6 +8,7 @@ import type { LogReader } from '../../core/log/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
 import { SEGMENTS_AHEAD, SMALL_SEGMENT_BYTES, THROTTLED_RECORDS } from '../limits.ts'
+import { NOTE_FILE } from '../signing/sign-manifest.ts'
 import {
   type ArchivedPartition,
   type ArchiveManifest,
@@ -29,6 +30,8 @@ import type { ArchiveTarget } from './target.ts'
 import type { Throttle } from './throttle.ts'
 
 export type Manifests = Readonly<Record<Stream, ArchiveManifest>>
+/** `signed`: the manifests that are signed, which may end earlier. */
+export type VouchedManifests = { readonly manifests: Manifests; readonly signed?: Manifests }
 
 /** @throws ArchiveDamaged, also for streams of two installations; CommandError if there is no archive */
 export const readManifests = async (target: ArchiveTarget): Promise<Manifests> => {
@@ -74,6 +77,7 @@ export const offsetsIn = (manifests: Manifests): number =>
 /**
  * Yields the segments of a partition in order.
  * @param onUnnamed called with a segment after the last one that the manifest names
+ * @param signed the same partition in the signed manifest, which ends here or earlier
  * @throws ArchiveDamaged that names the first fault
  */
 export async function* segmentsOf(
@@ -81,6 +85,7 @@ export async function* segmentsOf(
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
   onUnnamed: (segment: Segment) => void = () => undefined,
+  signed?: ArchivedPartition,
 ): AsyncGenerator<Segment> {
   const { stream } = manifest
   const { partition, end, last_segment, last_sha256 } = archived
@@ -108,6 +113,12 @@ export async function* segmentsOf(
     if (from === end) {
       if (!(await hasGrown(target, manifest, archived))) onUnnamed(segment)
       continue
+    }
+    // Each segment names the one before: the last signed one vouches for all before it.
+    const isSignedEnd = signed !== undefined && from < signed.end && segment.header.end >= signed.end
+    if (isSignedEnd && segment.sha256 !== signed.last_sha256) {
+      const what = `${stream}/${NOTE_FILE} does not name this segment: the archive is not the one that was signed`
+      throw new ArchiveDamaged(`${target.name}/${path}: ${what}`)
     }
     yield segment
     previous = segment.sha256
@@ -195,13 +206,14 @@ const verifyPartition = async (
   target: ArchiveTarget,
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
+  signed: ArchivedPartition | undefined,
   onDone: Throttle,
   onUnnamed: (segment: Segment) => void,
 ): Promise<void> => {
   let digest = NO_RECORDS
   let records = 0
   const where = `${target.name}/${manifest.stream}/${archived.partition}`
-  for await (const { entries } of segmentsOf(target, manifest, archived, onUnnamed)) {
+  for await (const { entries } of segmentsOf(target, manifest, archived, onUnnamed, signed)) {
     for (let at = 0; at < entries.length; at += THROTTLED_RECORDS) {
       const some = entries.slice(at, at + THROTTLED_RECORDS)
       for (const entry of some) {
@@ -223,6 +235,7 @@ export type VerifiedChain = ReadonlyMap<number, string>
 
 /**
  * Verifies a partition up to its end in the manifest. Segments after that were added since the manifest was read.
+ * @param signed the same partition in the signed manifest
  * @throws ArchiveDamaged that names the first fault
  */
 export const verifyChain = async (
@@ -230,10 +243,11 @@ export const verifyChain = async (
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
   onSegment: (segment: Segment) => void,
+  signed?: ArchivedPartition,
 ): Promise<VerifiedChain> => {
   const chain = new Map<number, string>()
   if (archived.end === 0) return chain
-  for await (const segment of segmentsOf(target, manifest, archived)) {
+  for await (const segment of segmentsOf(target, manifest, archived, undefined, signed)) {
     const { header, sha256 } = segment
     chain.set(header.from, sha256)
     onSegment(segment)
@@ -259,14 +273,14 @@ export const sayUnnamed = (name: string, { stream, partition, from, offsets }: U
   return `${name}/${stream}/${partition}: ${what}: its ${offsets} offsets do not count. The next run of archive takes it in`
 }
 
-/** @param signed manifests to compare with; by default those of the archive @throws ArchiveDamaged: the first fault */
+/** @param against manifests to compare with; by default those of the archive @throws ArchiveDamaged: the first fault */
 export const verifyArchive = async (
   target: ArchiveTarget,
   { report, throttle, onUnnamed = () => undefined }: VerifySteps,
   signal: AbortSignal,
-  signed?: Manifests,
+  against?: VouchedManifests,
 ): Promise<Manifests> => {
-  const manifests = signed ?? (await readManifests(target))
+  const { manifests, signed } = against ?? { manifests: await readManifests(target) }
   const total = offsetsIn(manifests)
   let done = 0
   for (const stream of archivedStreams) {
@@ -278,7 +292,8 @@ export const verifyArchive = async (
         await throttle?.(offsets)
       }
       const { partition } = archived
-      await verifyPartition(target, manifests[stream], archived, onDone, ({ header: { from }, entries }) =>
+      const part = signed?.[stream].partitions[partition]
+      await verifyPartition(target, manifests[stream], archived, part, onDone, ({ header: { from }, entries }) =>
         onUnnamed({ stream, partition, from, path: segmentPath(stream, partition, from), offsets: entries.length }),
       )
     }

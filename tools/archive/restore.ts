@@ -34,11 +34,14 @@ import {
   LongerThanArchive,
   type PartitionRestore,
 } from './restore-partition.ts'
+import { readSignedManifests } from './signed-manifests.ts'
 import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
 
 export type RestoreOptions = {
   readonly from: string
+  /** Public keys, as texts: one of them must have signed. */
+  readonly keys?: readonly string[] | undefined
   /** Restores the log without the texts of a rep that were published in the open. */
   readonly redact?: RedactOptions | undefined
   readonly maxRate: MaxRate
@@ -53,7 +56,9 @@ export type RestoreSteps = Pick<
   readonly keysDirectory: () => string | undefined
 }
 
-/** @throws ArchiveDamaged; CommandError for a topic that is not empty and not a part of this archive */
+/**
+ * @throws ArchiveDamaged; EvidenceDiffers; CommandError for a topic that is not empty and not a part of this archive
+ */
 export const restore = async (options: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
   try {
     return await restoreTopics(options, steps)
@@ -66,7 +71,7 @@ export const restore = async (options: RestoreOptions, steps: RestoreSteps): Pro
 }
 
 const restoreTopics = async (
-  { from, redact, maxRate, json }: RestoreOptions,
+  { from, keys, redact, maxRate, json }: RestoreOptions,
   steps: RestoreSteps,
 ): Promise<ExitCode> => {
   const { say, out, signal, topics } = steps
@@ -86,6 +91,7 @@ const restoreTopics = async (
       onUnnamed: segment => say(sayUnnamed(target.name, segment)),
     },
     signal,
+    await readSignedManifests(target, keys, say),
   )
   const total = offsetsIn(manifests)
   if (keysDirectory !== undefined) await checkRedactions(keysDirectory, manifests, redact, say)

@@ -4,9 +4,16 @@ import { reportProgress } from '../generations/progress.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
 import { offsetsIn, sayUnnamed, verifyArchive } from './read-archive.ts'
+import { readSignedManifests } from './signed-manifests.ts'
 import { createThrottle, type MaxRate, type ThrottleSteps } from './throttle.ts'
 
-export type VerifyArchiveOptions = { readonly address: string; readonly maxRate: MaxRate; readonly json: boolean }
+export type VerifyArchiveOptions = {
+  readonly address: string
+  /** Public keys, as texts: one of them must have signed. */
+  readonly keys?: readonly string[] | undefined
+  readonly maxRate: MaxRate
+  readonly json: boolean
+}
 export type VerifyArchiveSteps = ThrottleSteps & {
   readonly out: (text: string) => void
   readonly say: (line: string) => void
@@ -14,9 +21,9 @@ export type VerifyArchiveSteps = ThrottleSteps & {
   readonly openTarget: OpenTarget
 }
 
-/** @throws ArchiveDamaged */
+/** @throws ArchiveDamaged; EvidenceDiffers */
 export const verifyTarget = async (
-  { address, maxRate, json }: VerifyArchiveOptions,
+  { address, keys, maxRate, json }: VerifyArchiveOptions,
   steps: VerifyArchiveSteps,
 ): Promise<ExitCode> => {
   const target = await steps.openTarget(address)
@@ -28,6 +35,7 @@ export const verifyTarget = async (
       onUnnamed: segment => steps.say(sayUnnamed(target.name, segment)),
     },
     steps.signal,
+    await readSignedManifests(target, keys, steps.say),
   )
   const topics = archivedStreams.map(stream => manifests[stream])
   const records = topics.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)

@@ -61,6 +61,12 @@ export const maxRateOption = (): Option =>
 export const signOption = (): Option =>
   new Option('--sign <keyfile>', 'signs the manifest with this key, as commission evidence key wrote it')
 
+/** Any text is taken: a message about it must not have it, because it can be the secret key. */
+const addPublicKey = (text: string, before: readonly string[] = []): string[] => [...before, text]
+
+export const publicKeyOption = (): Option =>
+  new Option('--key <public>', 'a public key; repeatable: one of them must have signed').argParser(addPublicKey)
+
 /** Seconds to wait for the projector. */
 export const waitOption = (): Option =>
   numberOption('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)

@@ -17,10 +17,11 @@ import { ArchiveDamaged } from '../archive/segment.ts'
 import type { ArchiveTarget } from '../archive/target.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { NOTE_POLL_MS, NOTE_POLLS } from '../limits.ts'
+import { checkSignature } from '../signing/check-signature.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 import { archiveCovers } from './covers.ts'
-import { checkSignature, type Signed, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
 import { finishedPath, isLockOfRun, type StoredEntry, sayUnfinished, wrongKind } from './stored-files.ts'
+import type { Signed, Verified, VerifyEvidenceSteps } from './verified.ts'
 
 /**
  * Of a damaged log the first fault is named. The signature is told all the same.
@@ -48,7 +49,7 @@ export const verifySignedArchive = async (
   requireOneInstallation(target, manifests)
   const unnamed: Unnamed[] = []
   const onUnnamed = (segment: Unnamed): void => void unnamed.push(segment)
-  const reading = verifyArchive(target, { report: reportProgress(steps), onUnnamed }, steps.signal, manifests)
+  const reading = verifyArchive(target, { report: reportProgress(steps), onUnnamed }, steps.signal, { manifests })
   const damage = await reading.then(
     () => [],
     (error: unknown) => {

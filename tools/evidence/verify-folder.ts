@@ -11,11 +11,12 @@ import { BEGUN_FILE } from '../export/export.ts'
 import { findChangedLines } from '../export/line-digests.ts'
 import { linesOf } from '../export/lines.ts'
 import { type DescribedFile, type FileDescription, sizeAndHashOf } from '../export/manifest.ts'
+import { checkSignature, EvidenceDiffers } from '../signing/check-signature.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { closeTables } from './close-tables.ts'
 import { folderCovers } from './covers.ts'
-import { checkSignature, EvidenceDiffers, type Verified } from './signatures.ts'
 import { finishedPath, isLockOfRun, type StoredEntry, sayUnfinished, wrongKind } from './stored-files.ts'
+import type { Verified } from './verified.ts'
 
 type Listed = DescribedFile & Partial<Pick<FileDescription, 'lines'>>
 

@@ -6,9 +6,10 @@
 import { archivedStreams } from '../archive/manifest.ts'
 import { ArchiveDamaged } from '../archive/segment.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { EvidenceDiffers, readVerifierKeys } from '../signing/check-signature.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
-import { EvidenceDiffers, readVerifierKeys, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
 import { entriesIn, entriesOfStore } from './stored-files.ts'
+import type { Verified, VerifyEvidenceSteps } from './verified.ts'
 import { verifySignedArchive } from './verify-archive.ts'
 import { CONTROL_FILE, verifyFolder } from './verify-folder.ts'
 

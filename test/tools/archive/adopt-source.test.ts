@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
 import { expect, type TestContext, test } from 'vitest'
+import { createSigningKey, textOfVerifierKey } from '../../../core/runtime/index.ts'
 import { generationId, indexOf, LIVE_ID, positionId } from '../../../schemas/stored/documents.ts'
 import { type AdoptSourceSteps, adoptSource, divideNames } from '../../../tools/archive/adopt-source.ts'
 import { newManifest, writeManifest } from '../../../tools/archive/manifest.ts'
@@ -136,7 +137,7 @@ const adoptingFrom = async (
       stopping.signal.throwIfAborted()
     },
   } as unknown as AdoptSourceSteps
-  const adopt = () => adoptSource({ archive: directory, json: false }, steps, 'group')
+  const adopt = (keys?: readonly string[]) => adoptSource({ archive: directory, keys, json: false }, steps, 'group')
   return { engine, said, adopt, on, stop: () => stopping.abort(new Stopped()) }
 }
 
@@ -168,6 +169,15 @@ test('readers that saw more than the archive has wait for it also with the new s
   // Each start of a projector sets that of the keys to the end of their topic.
   expect(positionOf('api-keys')).toMatchObject({ source: 'B', serve_from: 0 })
   expect(said.at(-1)).toContain('partition 0 of t answers 503 until offset 5: its topic ends at 0')
+})
+
+test('adopt with --key changes nothing beside an archive that this key did not sign', async t => {
+  const stored = { 'api-keys': { cluster_id: 'A', serve_from: 0 }, g1: { cluster_id: 'A', serve_from: 0 } }
+  const { engine, adopt } = await adoptingFrom(t, stored, {})
+  const before = engine.all('p-control')
+  const key = textOfVerifierKey(createSigningKey('auditor.example/a').verifier)
+  await expect(adopt([key])).rejects.toThrow('events/manifest.json is not signed')
+  expect(engine.all('p-control')).toEqual(before)
 })
 
 const ofOldCluster = { cluster_id: 'A', serve_from: 0 }

@@ -12,9 +12,14 @@ const entryOf = (value: string) => {
   return { kind, offset: 0, timestamp: 1, key: null, value: Buffer.from(value), headers: encodeHeaders([]) }
 }
 
-export const archiveRecord = async (target: ArchiveTarget, source: ArchivedSource, partitions = 1): Promise<void> => {
+export const archiveRecord = async (
+  target: ArchiveTarget,
+  source: ArchivedSource,
+  partitions = 1,
+  value = 'a',
+): Promise<void> => {
   const topic = await openTopicArchive(target, source, partitions, async () => undefined)
-  topic.add(0, [entryOf('a')], 0)
+  topic.add(0, [entryOf(value)], 0)
   await topic.cut(1)
 }
 

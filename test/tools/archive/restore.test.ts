@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
-import { readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
+import { createSigningKey, textOfVerifierKey } from '../../../core/runtime/index.ts'
+import { archivedStreams, readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
 import { type RestoreSteps, restore } from '../../../tools/archive/restore.ts'
 import { ArchiveDamaged } from '../../../tools/archive/segment.ts'
+import { signingTarget } from '../../../tools/archive/sign-target.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
 import { CommandError, exitCodes, Stopped } from '../../../tools/failures.ts'
 import type { Scope } from '../../support/scope.ts'
 import { adminOfRecord, archiveRecord, clusterOfRecord } from './memory-cluster.ts'
 
 /** An archive of one installation, with a record of each topic. */
-const archiveOf = async (t: Scope): Promise<ArchiveTarget> => {
+const archiveOf = async (t: Scope, value = 'a'): Promise<ArchiveTarget> => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-restore-'))
   t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const target = directoryTarget(directory)
@@ -21,13 +23,13 @@ const archiveOf = async (t: Scope): Promise<ArchiveTarget> => {
     ['events', 'commission'],
     ['api-keys', 'keys'],
   ] as const) {
-    await archiveRecord(target, { stream, cluster_id: 'production', topic })
+    await archiveRecord(target, { stream, cluster_id: 'production', topic }, 1, value)
   }
   return target
 }
 
-const restoring = (target: ArchiveTarget, kafka: object, steps: Partial<RestoreSteps>) =>
-  restore({ from: 'archive', maxRate: Number.POSITIVE_INFINITY, json: false }, {
+const restoring = (target: ArchiveTarget, kafka: object, steps: Partial<RestoreSteps>, keys?: readonly string[]) =>
+  restore({ from: 'archive', keys, maxRate: Number.POSITIVE_INFINITY, json: false }, {
     out: () => undefined,
     say: () => undefined,
     elapsed: () => 0,
@@ -43,7 +45,7 @@ const restoring = (target: ArchiveTarget, kafka: object, steps: Partial<RestoreS
   } as RestoreSteps)
 
 /** Restores an archive. `asked`: which topics are opened, and what the double has no answer for. */
-const restored = (target: ArchiveTarget) => {
+const restored = (target: ArchiveTarget, keys?: readonly string[]) => {
   const asked: string[] = []
   const admin = new Proxy(
     { connect: async () => undefined, disconnect: async () => undefined },
@@ -59,7 +61,7 @@ const restored = (target: ArchiveTarget) => {
     asked.push(topic)
     throw new Error('no cluster')
   }
-  return { run: restoring(target, { admin: () => admin }, { openCluster }), asked }
+  return { run: restoring(target, { admin: () => admin }, { openCluster }, keys), asked }
 }
 
 test('events of one installation with the API keys of another are refused before anything is asked of Kafka', async t => {
@@ -74,6 +76,33 @@ test('events of one installation with the API keys of another are refused before
   const { run, asked } = restored(target)
   await expect(run).rejects.toThrow('not of one installation: cluster: events has production, api-keys has staging')
   expect(asked).toEqual([])
+})
+
+test('an archive that was forged beside its note, or lacks the signature of --key, is refused before anything is asked of Kafka', async t => {
+  const target = await archiveOf(t)
+  const key = createSigningKey('auditor.example/a')
+  const signing = signingTarget(target, key)
+  for (const stream of archivedStreams) {
+    const manifest = await readManifest(target, stream)
+    if (manifest !== undefined) await writeManifest(signing, manifest)
+  }
+  const keys = [textOfVerifierKey(key.verifier)]
+  const whole = restored(target, keys)
+  await expect(whole.run).rejects.not.toBeInstanceOf(ArchiveDamaged)
+  expect(whole.asked).not.toEqual([])
+
+  const note = await target.read('events/manifest.note')
+  const another = await archiveOf(t, 'forged')
+  for (const name of ['0/00000000000000000000.zst', 'manifest.json']) {
+    const bytes = await another.read(`events/${name}`)
+    if (bytes !== undefined) await target.replace(`events/${name}`, bytes)
+  }
+  expect(await target.read('events/manifest.note')).toEqual(note)
+  const forged = restored(target)
+  await expect(forged.run).rejects.toThrow('events/manifest.note does not name this segment')
+  const unsigned = restored(another, keys)
+  await expect(unsigned.run).rejects.toThrow('manifest.json is not signed')
+  expect([...forged.asked, ...unsigned.asked]).toEqual([])
 })
 
 /** Restores into topics that have a record. `onRead`: called at each read of the archive while they are compared. */

@@ -24,6 +24,22 @@ test('an archive needs a directory; verify takes one, and options behind it', as
   expect(await said('restore')).toMatchObject({ called: [], code: exitCodes.usage })
 })
 
+test('archive verify, restore, adopt and replay take several public keys; adopt and replay only beside an archive', async () => {
+  const keys = ['--key', 'a', '--key', 'b']
+  for (const line of [
+    ['archive', 'verify', 'a'],
+    ['restore', '--from', 'a'],
+    ['restore', '--from', 'a', '--redact', 'org_1', 'rep_1', '--changes', 'b'],
+    ['projection', 'adopt', '--archive', 'a'],
+    ['projection', 'replay', '--from-archive', 'a'],
+  ]) {
+    expect((await said(...line, ...keys)).called[1]).toMatchObject({ keys: ['a', 'b'] })
+  }
+  for (const command of ['adopt', 'replay']) {
+    expect(await said('projection', command, ...keys)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
+})
+
 test('archive, its verify, and restore take a limit of records a second', async () => {
   const limit = ['--max-rate', '20000']
   for (const line of [

@@ -2,7 +2,14 @@
 import { type Command, Option } from 'commander'
 import type { UntilOffset } from '../../analysis/replay-bounds.ts'
 import { defineCommand } from '../../command.ts'
-import { addUntilOffset, maxRateOption, parseId, parseInstant, parseSandboxName } from '../arguments.ts'
+import {
+  addUntilOffset,
+  maxRateOption,
+  parseId,
+  parseInstant,
+  parseSandboxName,
+  publicKeyOption,
+} from '../arguments.ts'
 
 type Flags = {
   readonly name?: string
@@ -11,6 +18,7 @@ type Flags = {
   readonly org?: string
   readonly rules?: string
   readonly fromArchive?: string
+  readonly key?: readonly string[]
   readonly maxRate: number
   readonly json?: boolean
 }
@@ -35,6 +43,7 @@ export default defineCommand({
       .addOption(
         new Option('--from-archive <archive>', 'reads an archive (directory, s3://…) of the topic instead of Kafka'),
       )
+      .addOption(publicKeyOption())
       .addOption(maxRateOption())
       .option('--json', 'the sandbox, as JSON'),
   help: `
@@ -42,7 +51,7 @@ Reads only Kafka or an archive, and writes only to {ELASTICSEARCH_INDEX_PREFIX}-
 group of its own ({KAFKA_GROUP_ID}-sandbox-NAME). Without --until-time, a partition without --until-offset is replayed up to its present end.
 With --org an offset needs no partition: --org org_1 --until-offset 1200.
 --from-archive reads an archive (commission archive) and needs no Kafka, nor settings for it. It verifies the archive first, and refuses a damaged one
-by name. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,
+by name; with --key also one that is not signed by one of the keys. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,
 and either replay continues the other. --until-time then needs a later record in each partition.
 --until-time uses the times of the records in Kafka: everything before the first later record of a partition is replayed. It must be over: each
 partition has a later record, or the time is 30 s ago. It is refused if an earlier record follows a later one there (with --org only its records count).
@@ -54,14 +63,15 @@ they, and records that refer to them, can differ in diff.
 --rules names a module (.ts or .js). Its default export is a function that gets the built-in table of rules and returns another one, as
 tools/rules.ts describes. rules check tries it first: commission projection replay --rules ./capped.ts, then diff the two.`,
   asked: (flags: Flags, command: Command) => {
-    const { untilOffset, untilTime: time, org, name, rules, fromArchive, maxRate, json = false } = flags
+    const { untilOffset, untilTime: time, org, name, rules, fromArchive, key: keys, maxRate, json = false } = flags
+    if (keys !== undefined && fromArchive === undefined) command.error('error: --key needs --from-archive')
     if (org === undefined && untilOffset?.some(({ partition }) => partition === undefined)) {
       command.error('error: an offset without a partition needs --org')
     }
     const until = untilOffset ? { offsets: untilOffset } : time === undefined ? undefined : { time }
-    return { name, until, org, rules, fromArchive, maxRate, json }
+    return { name, until, org, rules, fromArchive, keys, maxRate, json }
   },
-  run: async (options, { rebuilding, archiving, replayingArchive, targetSteps }) => {
+  run: async ({ keys, ...options }, { rebuilding, archiving, replayingArchive, targetSteps }) => {
     const { replay } = await import('../../analysis/replay.ts')
     const { sourceInArchive, sourceInKafka } = await import('../../analysis/replay-source.ts')
     if (options.fromArchive === undefined) {
@@ -69,6 +79,7 @@ tools/rules.ts describes. rules check tries it first: commission projection repl
       return replay(options, steps, sourceInKafka({ ...steps, openCluster: archiving().openCluster }))
     }
     const steps = replayingArchive()
-    return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, ...targetSteps(steps.signal) }))
+    const archiveSteps = { ...steps, ...targetSteps(steps.signal) }
+    return replay(options, steps, sourceInArchive(options.fromArchive, archiveSteps, keys))
   },
 })

@@ -1,16 +1,14 @@
 /** `commission verify`: checks an export, a close or an archive against its signed manifest. */
 import { defineCommand } from '../../command.ts'
+import { publicKeyOption } from '../arguments.ts'
 
 type Flags = { readonly key?: readonly string[]; readonly json?: boolean }
-
-// Any text: a message about it must not have it, because it can be the secret key.
-const addPublicKey = (text: string, before: readonly string[] = []): string[] => [...before, text]
 
 export default defineCommand({
   options: command =>
     command
       .argument('<directory>', 'an export, a close or an archive; an archive also as s3://BUCKET/PREFIX')
-      .option('--key <public>', 'a public key; repeatable: one of them must have signed', addPublicKey)
+      .addOption(publicKeyOption())
       .option('--json', 'as JSON: who signed what, and each difference'),
   help: `
 Checks the signature of the manifest and says what it covers; then the size and the SHA-256 of each file, and names what was changed, lost or added;

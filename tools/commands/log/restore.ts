@@ -2,10 +2,11 @@
 import { type Command, Option } from 'commander'
 import { isId } from '../../../schemas/values.ts'
 import { defineCommand } from '../../command.ts'
-import { maxRateOption } from '../arguments.ts'
+import { maxRateOption, publicKeyOption } from '../arguments.ts'
 
 type Flags = {
   readonly from: string
+  readonly key?: readonly string[]
   readonly redact?: string[]
   readonly changes?: string
   readonly also?: string[]
@@ -18,6 +19,7 @@ export default defineCommand({
   options: command =>
     command
       .addOption(new Option('--from <archive>', 'a directory, or s3://BUCKET/PREFIX').makeOptionMandatory())
+      .addOption(publicKeyOption())
       .addOption(new Option('--redact <organization rep...>', 'replaces the unsealed texts of this rep'))
       .option('--changes <file>', 'with --redact: the list of all records that differ from the archive')
       .option(
@@ -33,22 +35,22 @@ with as many partitions as in the archive. They must be empty, or have the begin
 Needs the rights of restore in docs/access.md: Read, Write, DescribeConfigs and AlterConfigs on both topics, and Write and Describe on the
 transactional ids that begin with commission-restore-. It verifies the archive, sets message.timestamp.type to CreateTime without a limit of times
 (message.timestamp.*.max.ms), appends, puts these settings back (LogAppendTime), also if it fails or is stopped, and compares every record. The same
-command continues a restore that was stopped or killed.
+command continues a restore that was stopped or killed. With --key it restores only an archive that is signed by one of the keys, as archive verify says.
 --redact replaces the name, e-mail address and labels of a rep that were published in the open by sealed texts that nobody can open (docs/privacy.md), and
 writes their receipt into SEAL_KEYS_DIR. Offsets, times and decisions stay. Records that nobody can read and that may concern the rep are named, and nothing is
 written until each of them is named with --also, which replaces it, or --keep-unclear leaves them.
 Exit codes: 0 restored and compared; 1 it could not be done; 2 the command line is wrong.`,
   asked: (flags: Flags, command: Command) => {
-    const { from, redact, changes, also = [], keepUnclear = false, maxRate, json = false } = flags
+    const { from, key: keys, redact, changes, also = [], keepUnclear = false, maxRate, json = false } = flags
     if ((redact === undefined) !== (changes === undefined))
       command.error('error: give --redact ORGANIZATION REP and --changes FILE together')
     if (redact === undefined && (also.length > 0 || keepUnclear))
       command.error('error: --also and --keep-unclear belong to --redact')
-    if (redact === undefined || changes === undefined) return { from, maxRate, json }
+    if (redact === undefined || changes === undefined) return { from, keys, maxRate, json }
     const [org, rep, ...others] = redact
     if (!isId('org', org) || !isId('rep', rep) || others.length > 0)
       command.error(`error: --redact: expected org_… rep_…; got ${redact.join(' ')}`)
-    return { from, redact: { org, rep, changes, also, keepUnclear }, maxRate, json }
+    return { from, keys, redact: { org, rep, changes, also, keepUnclear }, maxRate, json }
   },
   run: async (options, { archiving, sealKeys }) => {
     const { restore } = await import('../../archive/restore.ts')

@@ -1,36 +1,8 @@
 /** Whether a manifest is signed, and by whom: compares a note with the manifest beside it and with the given keys. */
 
 import { checkNote, parseNote, parseVerifierKey, type VerifierKey } from '../../core/runtime/index.ts'
-import type { OpenTarget } from '../archive/open-target.ts'
 import { CommandError } from '../failures.ts'
-import type { ProgressSteps } from '../generations/progress.ts'
-import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
-
-export type VerifyEvidenceSteps = ProgressSteps & {
-  readonly out: (text: string) => void
-  readonly openTarget: OpenTarget
-  readonly sleep: (milliseconds: number) => Promise<unknown>
-  readonly signal: AbortSignal
-}
-
-/** A manifest: the keys that signed it, of those that were given, and what it is about. */
-export type Signed = {
-  readonly manifest: string
-  readonly signers: readonly string[]
-  readonly covers: Readonly<Record<string, unknown>>
-}
-/**
- * `differences`: a sentence for each file that is not as it was written; it begins with the file. `unfinished`: the
- * same for each file that a run has not finished.
- */
-export type Verified = {
-  readonly kind: 'export' | 'close' | 'archive'
-  readonly signed: readonly Signed[]
-  /** For people: by whom it is signed, what that covers, and how much was read. */
-  readonly said: readonly string[]
-  readonly unfinished: readonly string[]
-  readonly differences: readonly string[]
-}
+import { MANIFEST_FILE, NOTE_FILE } from './sign-manifest.ts'
 
 /** A manifest or a file is not what was signed or written. */
 export class EvidenceDiffers extends CommandError {
