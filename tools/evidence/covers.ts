@@ -24,34 +24,55 @@ export const archiveCovers = (manifest: ArchiveManifest, name: string): Covers =
 const FIELDS = [
   'organization',
   'period',
+  'after',
   'as_of',
   'published_at',
   'generation',
   'sandbox',
   'position',
   'rules_version',
+  'opened',
+  'keys_position',
+  'parked_positions',
 ] as const
 type Field = (typeof FIELDS)[number]
 
 /** @param manifest of any form: its signature may be missing, so no field is taken for granted */
 export const folderCovers = (manifest: Readonly<Partial<Record<Field | 'files', unknown>>>, name: string): Covers => {
-  const { organization, period, as_of, published_at, generation = 'live', position, rules_version, files } = manifest
+  const {
+    organization,
+    period,
+    as_of,
+    published_at,
+    generation = 'live',
+    position,
+    rules_version,
+    opened,
+    parked_positions,
+    files,
+  } = manifest
+  const parked = Array.isArray(parked_positions) ? parked_positions.map(shownPosition).join(', ') || 'none' : undefined
   const { org, bounds, rules }: Readonly<Record<string, unknown>> = Object(manifest.sandbox)
   const { name: module, sha256 }: Readonly<Record<string, unknown>> = Object(rules)
   const described: readonly (readonly [string, { readonly records?: unknown }])[] = Object.entries(Object(files))
   const records = Object.fromEntries(described.map(([file, { records }]) => [file, records]))
-  const { topic, partition, offset }: Readonly<Record<string, unknown>> = Object(position)
+  const after: Readonly<Record<string, unknown>> = Object(manifest.after)
+  const keys: Readonly<Record<string, unknown>> = Object(manifest.keys_position)
   const texts: readonly (readonly [name: string, value: unknown])[] = [
     ['organization', organization],
     ['period', period],
+    ['only the changes after', after.as_of],
     ['as of the change', as_of ?? 'none'],
     ['published at', published_at],
     ['generation', generation],
-    ['position', position === undefined ? undefined : `${topic}:${partition}:${offset}`],
+    ['position', position === undefined ? undefined : shownPosition(position)],
     ['rules of version', rules_version],
     ['with the module', module === undefined ? undefined : `${module} of SHA-256 ${sha256}`],
     ['of a replay of only', org],
     ['of a replay up to', bounds],
+    ['sealed texts', opened === true ? 'opened' : undefined],
+    ['keys before', keys.offset === undefined ? undefined : `offset ${keys.offset} of ${keys.topic}`],
+    ['parked records of other partitions before', parked],
     [
       'records',
       Object.entries(records)
@@ -62,4 +83,9 @@ export const folderCovers = (manifest: Readonly<Partial<Record<Field | 'files', 
   const about = texts.flatMap(([text, value]) => (value == null ? [] : [`${text}: ${value}`])).join('; ')
   const fields = Object.fromEntries(FIELDS.flatMap(field => (field in manifest ? [[field, manifest[field]]] : [])))
   return { fields: { generation, ...fields, records }, said: printable(`${name} covers ${about}`) }
+}
+
+const shownPosition = (position: unknown): string => {
+  const { topic, partition, offset }: Readonly<Record<string, unknown>> = Object(position)
+  return `${topic}:${partition}:${offset}`
 }

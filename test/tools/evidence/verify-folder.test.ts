@@ -287,3 +287,35 @@ test('of a sandbox it says the module that decided, its organization and where i
     'rules of version: 5; with the module: capped.ts of SHA-256 ab12; of a replay of only: org_1; of a replay up to: 0,120; ',
   )
 })
+
+test.each([
+  [
+    'a part of a copy that grows',
+    { after: { as_of: 'payout_0', digest: 'ab12' }, opened: true },
+    ['only the changes after: payout_0; as of the change: payout_1; ', '; sealed texts: opened; '],
+  ],
+  [
+    'a close with some keys and some parked records',
+    {
+      keys_position: { topic: 'keys', offset: 7 },
+      parked_positions: [{ topic: 'events', partition: 2, offset: 5 }],
+    },
+    ['; keys before: offset 7 of keys; parked records of other partitions before: events:2:5; '],
+  ],
+  [
+    'a close without keys and parked records',
+    { keys_position: { topic: 'keys', offset: 0 }, parked_positions: [] },
+    ['; keys before: offset 0 of keys; parked records of other partitions before: none; '],
+  ],
+])('verify says the limits of %s', async (_, limits, expected) => {
+  const cleanUps: (() => unknown)[] = []
+  const scope = { onTestFinished: (done: () => unknown) => void cleanUps.push(done) } as unknown as Scope
+  const { directory, file } = await setUp(scope)
+  const manifest = JSON.parse(await readFile(file('manifest.json'), 'utf8'))
+  await writeFile(file('manifest.json'), `${JSON.stringify({ ...manifest, ...limits })}\n`)
+  await signFolder(directory, key)
+  const { signed, said } = await verify(directory)
+  expect(signed).toEqual([expect.objectContaining({ covers: expect.objectContaining(limits) })])
+  for (const text of expected) expect(said).toContain(text)
+  for (const done of cleanUps) await done()
+})
