@@ -21,6 +21,7 @@ export { type AuthorizedOperations, type Operations, openAuthorizedOperations } 
 export { EncodedHeaders, encodeHeaders } from './kafka/encoded-headers.ts'
 export {
   assertLastRecord,
+  assertNoOther,
   assertNotCompacted,
   assertNotTruncated,
   assertOnePartition,
@@ -34,6 +35,7 @@ export {
   fetchEnds,
   type GenerationBody,
   isLastRecord,
+  type KnownRecord,
   type LastRecord,
   type Source,
   type SourceAdmin,
@@ -45,6 +47,6 @@ export { asUnanswered, untilKafkaAnswers } from './kafka-retry.ts'
 export { type AppendedBatch, appendInTransactions, type LogTransactions } from './records/append-in-transactions.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
 export { BATCH_TIME_SPAN, kafkaTime } from './records/encode-batch.ts'
-export { createLastRecordReader, type KnownRecords, type OpenLog } from './records/last-records.ts'
+export { createLastRecordReader, firstChanged, type KnownRecords, type OpenLog } from './records/last-records.ts'
 export { type LogCluster, openCluster } from './records/open-cluster.ts'
 export { type LogEntry, type LogPart, type LogReader, type Pause, readLog, readUntilFound } from './records/read-log.ts'

@@ -156,7 +156,7 @@ const inspectPositions = async (
     const { position, last } = published.current()
     known.push({ position, last })
     const found = await readWritten(partition, position, { identity, controlIndex: index, request })
-    written.push({ position, last: found?.written ?? null })
+    written.push({ position: 0, last: found?.written ?? null })
   }
   // After the positions: a projector may publish meanwhile.
   const ends = await fetchEnds(admin, topic)

@@ -7,10 +7,10 @@ import { recordHash } from '../../core/ledger/index.ts'
 import {
   type Ends,
   endOfPartition,
-  isLastRecord,
+  firstChanged,
+  type KnownRecord,
   type LogReader,
   type Pause,
-  readUntilFound,
 } from '../../core/log/index.ts'
 import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
@@ -53,19 +53,15 @@ export const assertArchived = async (
   }
 }
 
-/** Whether a partition of a topic reaches a position, and has the last record before it. */
+/** Whether a partition of a topic reaches a position, and has the last record before it, and none after that one. */
 export const isInTopic = async (
   partition: number,
-  { position, last }: Pick<PositionDocument['body'], 'position' | 'last'>,
+  known: KnownRecord,
   log: LogReader,
   ends: Ends,
   pause: Pause,
-): Promise<boolean> => {
-  if (position > endOfPartition(partition, ends)) return false
-  if (last === null) return true
-  const [entry] = (await readUntilFound(log, partition, last.offset, pause)).entries
-  return entry?.kind === 'record' && isLastRecord(last, entry)
-}
+): Promise<boolean> =>
+  known.position <= endOfPartition(partition, ends) && (await firstChanged(log, partition, known, pause)) === undefined
 
 /**
  * Compares as a projector does before it goes on: the end of each partition, and the last record that was read.
@@ -87,7 +83,7 @@ export const assertInTopic = async (
       const what = `${name} has read partition ${partition} of ${log.topic} to offset ${position}, the topic ends at ${end}`
       throw new CommandError(`${what}. ${MISSING}. Nothing is changed`)
     }
-    const what = `the record at offset ${last?.offset} of partition ${partition} of ${log.topic} differs from the one that`
+    const what = `partition ${partition} of ${log.topic} differs from offset ${last?.offset ?? 0} on from what`
     throw new CommandError(`${what} ${name} has read: was the log redacted? Add --redacted FILE. Nothing is changed`)
   }
 }

@@ -129,12 +129,34 @@ export const assertLastRecord = (
   last: LastRecord,
   record: RawRecord | undefined,
 ): void => {
-  if (isLastRecord(last, record)) return
-  const what = 'the last record read differs from the one in the log now'
-  throw new StopError('source_changed', `${what}; ${ADVICE_IF_RESTORED}`, {
-    ...{ topic, partition, offset: last.offset },
-  })
+  if (!isLastRecord(last, record)) throw sourceChanged(topic, partition, last, last.offset)
 }
+
+/**
+ * Of records of the log from the last known one on, none may be another one before the position: when that was read,
+ * only aborted and control records were there, and a transaction that ended stays as it ended.
+ * @throws StopError `source_changed`
+ */
+export const assertNoOther = (
+  topic: string,
+  partition: number,
+  { position, last }: KnownRecord,
+  records: readonly RawRecord[],
+): void => {
+  const other = records.find(({ offset }) => offset < position && offset !== last?.offset)
+  if (other !== undefined) throw sourceChanged(topic, partition, last, other.offset)
+}
+
+export const sourceChanged = (topic: string, partition: number, last: LastRecord | null, offset: number): StopError => {
+  const what =
+    offset === last?.offset
+      ? 'the last record read differs from the one in the log now'
+      : 'the log has a record now at an offset where it had none when it was read'
+  return new StopError('source_changed', `${what}; ${ADVICE_IF_RESTORED}`, { topic, partition, offset })
+}
+
+/** How far a partition was read. */
+export type KnownRecord = Pick<PositionDocument['body'], 'position' | 'last'>
 export type LastRecord = NonNullable<PositionDocument['body']['last']>
 
 /**

@@ -1,19 +1,20 @@
 /**
- * Reads the last known record of every partition of a topic again, without a consumer group.
- * In: how far each partition was read. Out: nothing, if the log has each of these records at its offset.
+ * Reads the last known record of every partition of a topic again, and on to the position, without a consumer group.
+ * In: how far each partition was read. Out: nothing, if the log has each of these records at its offset, and no record
+ * between it and the position.
  * Promises: the requests go over connections of their own, so a consumer is not moved, and its fetches go on. Few
  *   records are read at a time, however many partitions there are. With a topic id, nothing of another topic is read.
  * Can go wrong: the log is another one, or has lost records (`source_changed`, `records_deleted`). Kafka does not
  *   answer, or a partition has no leader (retries, then its error).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PositionDocument } from '../../../schemas/stored/documents.ts'
-import { assertLastRecord, type GenerationBody } from '../kafka/source.ts'
+import { type GenerationBody, isLastRecord, type KnownRecord, sourceChanged } from '../kafka/source.ts'
+import { FETCH_PARTITION_BYTES } from '../limits.ts'
 import type { LogCluster } from './open-cluster.ts'
-import { type Pause, readLog, readUntilFound } from './read-log.ts'
+import { type LogEntry, type LogReader, type Pause, readLog, readUntilFound } from './read-log.ts'
 
-/** How far a partition was read. In the order of the partitions. */
-export type KnownRecords = readonly Pick<PositionDocument['body'], 'position' | 'last'>[]
+/** In the order of the partitions. */
+export type KnownRecords = readonly KnownRecord[]
 
 /** Opens connections to a topic. */
 export type OpenLog = (topic: string, signal: AbortSignal) => Promise<LogCluster>
@@ -28,6 +29,35 @@ export type LastRecordReader = {
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   /** Closes the connections. The next verification opens new ones. */
   readonly close: () => Promise<void>
+}
+
+/** The offset up to which a known record and its position say what the log has. */
+const endOf = ({ position, last }: KnownRecord): number => Math.max(position, last === null ? 0 : last.offset + 1)
+
+/**
+ * Reads a partition again from its last known record to the position. After that record there were only aborted and
+ * control records, usually none. Returns the first offset at which the log has something else now, or nothing.
+ * @param rest reads what comes after the first answer: an aborted transaction may be long
+ */
+export const firstChanged = async (
+  log: LogReader,
+  partition: number,
+  known: KnownRecord,
+  pause: Pause,
+  rest = log,
+): Promise<number | undefined> => {
+  const { last } = known
+  const end = endOf(known)
+  for (let [offset, reader] = [last?.offset ?? 0, log]; offset < end; reader = rest) {
+    const { entries } = await readUntilFound(reader, partition, offset, pause)
+    if (entries.length === 0) return offset
+    const isAsRead = (entry: LogEntry): boolean =>
+      last?.offset === entry.offset ? entry.kind === 'record' && isLastRecord(last, entry) : entry.kind !== 'record'
+    const changed = entries.find(entry => entry.offset < end && !isAsRead(entry))
+    if (changed !== undefined) return changed.offset
+    offset += entries.length
+  }
+  return undefined
 }
 
 /**
@@ -52,16 +82,17 @@ export const createLastRecordReader = (
     return { abort, cluster: open(topic, AbortSignal.any([signal, abort.signal])) }
   }
   const verify = async (known: KnownRecords): Promise<void> => {
-    const waiting = known.flatMap(({ last }, partition) => (last === null ? [] : [{ partition, last }]))
+    const waiting = known.flatMap((of, partition) => (endOf(of) === 0 ? [] : [{ partition, of }]))
     if (waiting.length === 0) return
     opened ??= openAgain()
     // One byte: the broker sends the whole batch of the record, and no other.
-    const log = readLog(await opened.cluster, topic, 1, topic_id)
+    const log = readLog(await opened.cluster, topic, 1, topic_id, pause)
+    const rest = readLog(await opened.cluster, topic, FETCH_PARTITION_BYTES, topic_id, pause)
     const readWaiting = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-        const { partition, last } = next
-        const [entry] = (await readUntilFound(log, partition, last.offset, pause)).entries
-        assertLastRecord(topic, partition, last, entry?.kind === 'record' ? entry : undefined)
+        const { partition, of } = next
+        const offset = await firstChanged(log, partition, of, pause, rest)
+        if (offset !== undefined) throw sourceChanged(topic, partition, of.last, offset)
       }
     }
     await Promise.all(Array.from({ length: READ_AT_ONCE }, readWaiting))

@@ -1,10 +1,11 @@
 /**
  * Starts each assigned partition: verifies the whole source, reads our published position, reads the last known
- * record again and compares it, then continues at the position. A partition has one state:
+ * record again and compares it, reads on to the position, which has no record, then continues. A partition has one
+ * state:
  *
- *   opening ────(the position is read)────┬─(no record is known)──► reading ◄──(it is the same)──┐
+ *   opening ────(the position is read)────┬─(nothing was read)────► reading ◄──(it is the same)──┐
  *   reconnected ─(the source is verified)─┘                                                      │
- *        ▲                                └─(a record is known)───► verifying ───────────────────┘
+ *        ▲                                └─(something was read)──► verifying ───────────────────┘
  *        └──(a new connection, in `verifying` or `reading`)
  *
  *   reading ──(the batch is of a later leader)──► verifying
@@ -12,8 +13,8 @@
  * - opening: the source is verified, then the position is read. There is no flow yet, and nothing is taken.
  * - reconnected: there is a new connection to Kafka, maybe to another log. The source is verified again. Nothing is
  *   taken; batches that were taken before continue.
- * - verifying: the consumer seeks to the last known record. It reads it here, because its connections are not those
- *   that verify the source.
+ * - verifying: the consumer seeks to the last known record, or the beginning, and reads on to the position. It does so
+ *   itself, because its connections are not those that verify the source.
  * - reading: batches are taken. Only now the position may be trusted to be one of this log.
  *
  * A new connection during `opening` or `reconnected` changes no state: the source is verified once more. An assignment,
@@ -25,6 +26,7 @@
 import type { Batch, RawRecord } from '../../ledger/index.ts'
 import {
   assertLastRecord,
+  assertNoOther,
   assertNotTruncated,
   type Consumption,
   type Ends,
@@ -71,7 +73,10 @@ type AssignSteps = {
   readonly fail: (error: unknown) => void
 }
 
-/** `last` is the last known record when the state began. `hasRead` stays true after the first `reading`. */
+/**
+ * `last` is the last known record when the state began. `hasRead` stays true after the first `reading`. `next` is the
+ * offset to verify next.
+ */
 type State =
   | { readonly name: 'opening' }
   | {
@@ -80,7 +85,13 @@ type State =
       readonly last: LastRecord | null
       readonly hasRead: boolean
     }
-  | { readonly name: 'verifying'; readonly flow: PartitionFlow; readonly last: LastRecord; readonly hasRead: boolean }
+  | {
+      readonly name: 'verifying'
+      readonly flow: PartitionFlow
+      readonly last: LastRecord | null
+      readonly hasRead: boolean
+      next: number
+    }
   | { readonly name: 'reading'; readonly flow: PartitionFlow; readonly last: LastRecord | null; readonly hasRead: true }
 
 type Assigned = {
@@ -224,10 +235,11 @@ export class Assignment {
     if (state.name === 'verifying' || state.name === 'reading') this.#seek(assigned.partition, state)
   }
 
-  /** Enters `verifying`, or `reading` if no record is known. */
+  /** Enters `verifying`, or `reading` if nothing was read. */
   #readOn(assigned: Assigned, { flow, last, hasRead }: Omit<Extract<State, { name: 'reconnected' }>, 'name'>): void {
-    if (last === null) this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
-    else this.#enter(assigned, { name: 'verifying', flow, last, hasRead })
+    if (last === null && flow.progress.readTo === 0)
+      this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
+    else this.#enter(assigned, { name: 'verifying', flow, last, hasRead, next: last?.offset ?? 0 })
   }
 
   async #open(assigned: Assigned): Promise<void> {
@@ -258,19 +270,28 @@ export class Assignment {
   }
 
   #compareLastRecord(assigned: Assigned, state: Extract<State, { name: 'verifying' }>, batch: Batch): void {
-    const { from, records, epoch } = batch
+    const { from, end, records } = batch
     const { partition } = assigned
-    const { last, flow } = state
-    if (from !== last.offset) {
+    const { last, flow, next } = state
+    const { topic } = this.#steps
+    const { readTo } = flow.progress
+    if (from !== next) {
       // Fetched before the seek.
       this.#seek(partition, state)
       return
     }
-    const record = records[0]
-    if (last.offset >= flow.progress.readTo) assertAsWritten(this.#steps.topic, partition, last, record)
-    assertLastRecord(this.#steps.topic, partition, last, record)
-    assigned.epoch = Math.max(assigned.epoch ?? -1, epoch ?? -1)
-    this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
+    const isOfLaterLeader = this.#isOfLaterLeader(assigned, batch)
+    if (last?.offset === from) {
+      const record = records[0]
+      if (from >= readTo) assertAsWritten(topic, partition, last, record)
+      assertLastRecord(topic, partition, last, record)
+    } else if (isOfLaterLeader) {
+      this.#readOn(assigned, state)
+      return
+    }
+    assertNoOther(topic, partition, { position: readTo, last }, records)
+    if (end < readTo) state.next = end
+    else this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
   }
 
   #seek(partition: number, state: Positioned): void {
@@ -288,8 +309,7 @@ const lastKnownIn = ({ flow: { lastRead }, last }: Exclude<State, { name: 'openi
 type Positioned = Extract<State, { name: 'verifying' | 'reading' }>
 
 /** The offset at which a state reads. */
-const soughtIn = (state: Positioned): number =>
-  state.name === 'verifying' ? state.last.offset : state.flow.progress.readTo
+const soughtIn = (state: Positioned): number => (state.name === 'verifying' ? state.next : state.flow.progress.readTo)
 
 /** The public name of a state. */
 const phaseOf = ({ name }: State): Standing['partitions'][number]['phase'] =>

@@ -35,6 +35,7 @@ import {
   type Elasticsearch,
   firstKeyRulesUntil,
   keepPositionsOf,
+  laterOf,
   readPositions,
   retryUntilAborted,
   sendWhole,
@@ -139,7 +140,8 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       const stored = await readPositions(identity, { request, prefix: options.prefix })
       return stored.map(({ position, last }, partition) => ({
         position,
-        last: assignment.lastKnown(partition) ?? last,
+        // Another owner may have published further than this process has read.
+        last: last === null ? assignment.lastKnown(partition) : laterOf(assignment.lastKnown(partition), last),
       }))
     },
     elapsed: context.elapsed,

@@ -95,9 +95,10 @@ const putPosition = (engine: MemoryElasticsearch, generation: string, position: 
   const body = { position, last: null, at: 1, time: 2, serve_from }
   engine.put('p-control', positionId(generation, 0), 1, { kind: 'position', body })
 }
-/** The topic has one record, at offset 12. */
+/** The topic has one record, at offset 12, after those of an aborted transaction. */
 const stored = { ...record({ offset: 12 }), kind: 'record' as const }
-const fetched = { lastStableOffset: '100', messages: [{ offset: '12', fetched: fetchedOf([stored]) }] }
+const aborted = Array.from({ length: 12 }, (_, offset) => ({ ...stored, kind: 'aborted' as const, offset }))
+const fetched = { lastStableOffset: '100', messages: [{ offset: '0', fetched: fetchedOf([...aborted, stored]) }] }
 const cluster = {
   onLeader: async () => ({ responses: [{ partitions: [fetched] }] }),
   disconnect: async () => undefined,

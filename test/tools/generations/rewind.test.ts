@@ -1,6 +1,7 @@
 /** Rewinds over stored control documents: which positions are written, and when nothing is. */
 import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
+import { NO_HEADERS } from '../../../core/log/kafka/encoded-headers.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
@@ -10,6 +11,7 @@ import { upgradeKeys } from '../../../tools/generations/upgrade-keys.ts'
 import { firstToRemove } from '../../../tools/leftovers/written.ts'
 import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
 import { definedIndices, indexAnswer, isRead, primariesAnswer, sending, withPipeline } from '../../support/answering.ts'
+import { fetchedOf } from '../../support/record-batches.ts'
 
 const START = Date.parse('2026-02-03T04:05:00Z')
 const NOW = START + 3_600_000
@@ -25,6 +27,23 @@ const pastOf = (generation: string, time: number, ...positions: number[]) => ({
   copy: copyOf({ indices: recorded(generation) }),
   partitions: positions.map(position => ({ position, last: { offset: position - 1, sha256: 'a' }, at: 9 })),
 })
+
+/** A topic that has only records of aborted transactions: no position has a last record. */
+const abortedLog = (ends: readonly number[]): LogCluster => {
+  type Asked = { topics: readonly { partitions: readonly { fetchOffset: string }[] }[] }
+  const fetchOf = (end: number) => async (asked: Asked) => {
+    const from = Number(asked.topics[0]?.partitions[0]?.fetchOffset)
+    const aborted = { kind: 'aborted' as const, timestamp: 1, key: null, value: null, headers: NO_HEADERS }
+    const entries = Array.from({ length: end - from }, (_, index) => ({ ...aborted, offset: from + index }))
+    return {
+      responses: [{ partitions: [{ lastStableOffset: `${end}`, messages: [{ fetched: fetchedOf(entries) }] }] }],
+    }
+  }
+  return {
+    onLeader: (partition: number, ask: (leader: object) => unknown) => ask({ fetch: fetchOf(ends[partition] ?? 0) }),
+    disconnect: async () => undefined,
+  } as unknown as LogCluster
+}
 
 /** Two generations and the API keys, all restored: no index has its recorded id. */
 const given = (
@@ -107,7 +126,7 @@ const given = (
     sleep: async () => undefined,
     now: () => NOW,
     elapsed: () => 0,
-    openCluster: async () => ({ disconnect: async () => undefined }) as unknown as LogCluster,
+    openCluster: async (topic: string) => abortedLog(topic === 'k' ? [7] : ends),
   }
   return {
     bodies,

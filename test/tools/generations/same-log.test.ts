@@ -7,7 +7,7 @@ import { recordHash } from '../../../core/ledger/event/decode.ts'
 import { EncodedHeaders } from '../../../core/log/kafka/encoded-headers.ts'
 import type { LogEntry, LogReader } from '../../../core/log/records/read-log.ts'
 import { compareWithArchive } from '../../../tools/archive/restore-partition.ts'
-import { assertArchived } from '../../../tools/generations/compare-positions.ts'
+import { assertArchived, isInTopic } from '../../../tools/generations/compare-positions.ts'
 import { seedOfRun } from '../../support/random.ts'
 import { anyEntry, entriesFrom } from '../archive/any-entries.ts'
 
@@ -134,4 +134,24 @@ test('an archive that ends before a position, or has another last record, is ref
   await refusal(7, lastAt(5)).toThrow('another record at offset 6')
   await refusal(2, null).toThrow('another record at offset 0')
   await refusal(5, { ...lastAt(3), offset: 4 }).toThrow('another record at offset 4')
+})
+
+test('a topic has what was read only if no record is between the last one and the position', async () => {
+  const last = archived.slice(3, 4).map(entry => ({ offset: 3, sha256: recordHash(entry) }))[0] ?? null
+  const has = (position: number, known: typeof last, log = archived) =>
+    isInTopic(
+      3,
+      { position, last: known },
+      logOf(log, 1),
+      [{ partition: 3, low: 0, end: LENGTH }],
+      async () => undefined,
+    )
+  expect([await has(4, last), await has(5, last), await has(6, last), await has(0, null)]).toEqual([
+    true,
+    true,
+    false,
+    true,
+  ])
+  const aborted = withChange(0, { kind: 'aborted' })
+  expect([await has(1, null), await has(1, null, aborted), await has(2, null, aborted)]).toEqual([false, true, false])
 })

@@ -1,6 +1,6 @@
 /** Last known records are read again by requests of their own, of all partitions, a few at a time. */
 import kafkajs from 'kafkajs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { recordHash } from '../../../../core/ledger/event/decode.ts'
 import { NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 import { topicOfRack } from '../../../../core/log/kafka/patch-topic-ids.ts'
@@ -19,10 +19,9 @@ const lastAt = (offset: number): KnownRecords[number] => ({
   last: { offset, sha256: recordHash(entryAt(offset)) },
 })
 const none: KnownRecords[number] = { position: 0, last: null }
-const unread: KnownRecords[number] = { position: 3, last: null }
 
 /** A topic whose partitions have six records each, in one batch, or what `messagesOf` gives. */
-const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () => sixRecords) => {
+const topic = (entriesOf: (partition: number, from: number) => readonly Entry[] | Error = () => sixRecords) => {
   const slept: number[] = []
   const pause = async (milliseconds: number) => slept.push(milliseconds)
   const told: string[] = []
@@ -33,7 +32,7 @@ const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () =
     most = Math.max(most, ++running)
     await new Promise(setImmediate)
     running--
-    const entries = entriesOf(partition)
+    const entries = entriesOf(partition, Number(fetchOffset))
     if (entries instanceof Error) throw entries
     const messages = entries.length === 0 ? [] : [{ offset: '0', fetched: fetchedOf(entries) }]
     return { responses: [{ partitions: [{ lastStableOffset: '6', messages }] }] }
@@ -67,7 +66,7 @@ test('the ends with open transactions are read over the same connections, which 
 
 test('each partition that has a last record is read at its offset, by the topic id, over connections that stay open', async () => {
   const { verify, told, close } = topic()
-  for (let run = 0; run < 2; run++) await verify([lastAt(5), none, lastAt(2), unread])
+  for (let run = 0; run < 2; run++) await verify([lastAt(5), none, lastAt(2), none])
   const reads = ['id: 0 at 5', 'id: 2 at 2']
   expect(told).toEqual(['open t', ...reads, ...reads])
   await close()
@@ -76,9 +75,9 @@ test('each partition that has a last record is read at its offset, by the topic 
   expect(told.at(-2)).toBe('open t')
 })
 
-test('a topic without a known record is not read', async () => {
+test('a topic of which nothing was read is not read', async () => {
   const { verify, told } = topic()
-  await verify([none, unread])
+  await verify([none, none])
   expect(told).toEqual([])
 })
 
@@ -100,6 +99,46 @@ test.for<[string, readonly Entry[]]>([
     where: { topic: 't', partition: 7, offset: 5 },
   })
   expect(told.slice(-2)).toEqual(['abort', 'disconnect'])
+})
+
+describe('between the last record and the position', () => {
+  /** Read to 8, with the last record at 5. The topic has one batch for each offset. */
+  const known = { ...lastAt(5), position: 8 }
+  const kinds = (...all: Entry['kind'][]): Entry[] => all.map((kind, index) => entryAt(index + 5, { kind }))
+  const verifying = (entries: readonly Entry[], of = known) => {
+    const running = topic((_, from) => entries.filter(({ offset }) => offset === from))
+    return { ...running, verified: running.verify([none, of]) }
+  }
+
+  test('aborted and control records are read again, and a record after them is not', async () => {
+    const { verified, told } = verifying(kinds('record', 'aborted', 'control', 'record'), { ...known, position: 8 })
+    await verified
+    expect(told).toEqual(['open t', 'id: 1 at 5', 'id: 1 at 6', 'id: 1 at 7'])
+  })
+
+  test.for([
+    [6, kinds('record', 'record', 'record')],
+    [7, kinds('record', 'aborted', 'record')],
+  ] as const)('a record at offset %i is another source: it would never be projected', async ([offset, entries]) => {
+    const where = { topic: 't', partition: 1, offset }
+    await expect(verifying(entries).verified).rejects.toMatchObject({ code: 'source_changed', where })
+  })
+
+  test('without any record so far, the same holds from the beginning', async () => {
+    const aborted = kinds('aborted', 'control').map((entry, offset) => ({ ...entry, offset }))
+    const of = { position: 2, last: null }
+    const { verified, told } = verifying(aborted, of)
+    await verified
+    expect(told.slice(1)).toEqual(['id: 1 at 0', 'id: 1 at 1'])
+    const record = verifying([entryAt(0)], of)
+    await expect(record.verified).rejects.toMatchObject({ code: 'source_changed', where: { offset: 0 } })
+  })
+
+  test('a log that ends before the position is another source', async () => {
+    const { verified, slept } = verifying(kinds('record'))
+    await expect(verified).rejects.toMatchObject({ code: 'source_changed', where: { offset: 6 } })
+    expect(slept).toHaveLength(KNOWN_READS - 1)
+  })
 })
 
 test('a log that goes on after the last record without it has lost records', async () => {

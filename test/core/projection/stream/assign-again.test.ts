@@ -39,19 +39,21 @@ describe('after a batch of a later leader', () => {
   })
 
   test('the last record of an earlier process counts, and its leader too', async () => {
-    const { assignment, told } = await reading(publishedAt(12, last))
+    const { assignment, told } = await reading(publishedAt(9, last))
     assignment.onBatch(0, { ...lastBatch, epoch: 5 })
     told.length = 0
-    assignment.onBatch(0, { from: 12, end: 13, records: [], epoch: 5 })
+    assignment.onBatch(0, { from: 9, end: 10, records: [], epoch: 5 })
     expect(told).toEqual([])
-    assignment.onBatch(0, { from: 13, end: 14, records: [], epoch: 6 })
+    assignment.onBatch(0, { from: 10, end: 11, records: [], epoch: 6 })
     expect(told).toEqual(['seek 0 to 6'])
   })
 
-  test('a partition without a record goes on with it', async () => {
+  test('a partition without a record goes on with it, once it has none from the beginning', async () => {
     const { assignment, flows } = await reading(publishedAt(0))
     assignment.onBatch(0, { from: 0, end: 1, records: [], epoch: 1 })
-    for (let times = 0; times < 2; times++) assignment.onBatch(0, { from: 1, end: 2, records: [], epoch: 2 })
+    assignment.onBatch(0, { from: 1, end: 2, records: [], epoch: 2 })
+    assignment.onBatch(0, { from: 0, end: 1, records: [], epoch: 1 })
+    assignment.onBatch(0, { from: 1, end: 2, records: [], epoch: 2 })
     expect(flows[0]?.progress.readTo).toBe(2)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
-import { last, lastBatch, publishedAt, setUp } from '../../../projector/assignment.ts'
+import { last, lastBatch, publishedAt, record, setUp } from '../../../projector/assignment.ts'
 import { eventRecord } from '../../../projector/records.ts'
 import { batchOf, repsOf } from '../../../projector/running-flow.ts'
 import { rep } from '../../../projector/story.ts'
@@ -18,11 +18,21 @@ describe('a partition without any record', () => {
     expect(assignment.flows()).toEqual([[3, flows[0]]])
   })
 
-  test('starts at its position, not at 0, if it had only control records so far', async () => {
-    const { assignment, told, positions } = setUp()
+  test('is read again from the beginning if it had only aborted and control records so far', async () => {
+    const { assignment, told, positions, failures } = setUp()
     assignment.onAssigned([0])
     await positions.at(0).letGo(publishedAt(4))
-    expect(told).toEqual(['seek 0 to 4', 'resume 0'])
+    expect(told).toEqual(['seek 0 to 0', 'resume 0'])
+    assignment.onBatch(0, { from: 0, end: 4, records: [] })
+    expect([told.slice(2), assignment.isReading, failures]).toEqual([['seek 0 to 4'], true, []])
+  })
+
+  test('is refused if it has a record now before its position', async () => {
+    const { assignment, positions, failures } = setUp()
+    assignment.onAssigned([0])
+    await positions.at(0).letGo(publishedAt(4))
+    assignment.onBatch(0, repsOf(0, 1))
+    expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 0 } }])
   })
 })
 
@@ -99,6 +109,36 @@ describe('a partition with a last record', () => {
     expect([assignment.isReading, failures]).toEqual([true, []])
   })
 
+  test('is read on to its position, which aborted and control records may be before', async () => {
+    const { assignment, told, failures } = await assigned()
+    assignment.onBatch(0, { from: 6, end: 7, records: [record], epoch: 1 })
+    assignment.onBatch(0, { from: 7, end: 8, records: [], epoch: 1 })
+    expect([told.slice(2), assignment.isReading]).toEqual([[], false])
+    assignment.onBatch(0, { from: 8, end: 10, records: [eventRecord(rep(), 9, 1_000)], epoch: 1 })
+    expect([told.slice(2), assignment.isReading, failures]).toEqual([['seek 0 to 9'], true, []])
+  })
+
+  test.for([
+    ['with', [lastBatch.records[0], ...repsOf(7, 3).records]],
+    ['after', [lastBatch.records[0]]],
+  ] as const)('is refused if another record comes %s the last one before the position', async ([_, records]) => {
+    const { assignment, flows, failures } = await assigned()
+    assignment.onBatch(0, { from: 6, end: 6 + records.length, records: records.filter(one => one !== undefined) })
+    if (records.length === 1) assignment.onBatch(0, repsOf(7, 2))
+    expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 7 } }])
+    expect([flows[0]?.progress.readTo, assignment.flows()]).toEqual([9, []])
+  })
+
+  test('is read again from its last record if a later leader has what comes after it', async () => {
+    const { assignment, told, failures } = await assigned()
+    assignment.onBatch(0, { from: 6, end: 7, records: [record], epoch: 1 })
+    assignment.onBatch(0, { from: 7, end: 9, records: [], epoch: 2 })
+    expect([told.slice(2), assignment.isReading]).toEqual([['seek 0 to 6'], false])
+    assignment.onBatch(0, { from: 6, end: 7, records: [record], epoch: 1 })
+    assignment.onBatch(0, { from: 7, end: 9, records: [], epoch: 2 })
+    expect([assignment.isReading, failures]).toEqual([true, []])
+  })
+
   test.each([
     ['other data', { ...lastBatch, records: [eventRecord(rep({ name: 'Eve' }), 6, 1_000)] }],
     ['another time', { ...lastBatch, records: [eventRecord(rep(), 6, 1_001)] }],
@@ -166,8 +206,8 @@ describe('a new assignment', () => {
     assignment.onBatch(1, repsOf(0, 1))
 
     told.length = 0
-    await positions.at(-1).letGo(publishedAt(5))
-    expect(told).toEqual(['seek 0 to 5', 'resume 0'])
+    await positions.at(-1).letGo(publishedAt(0))
+    expect(told).toEqual(['seek 0 to 0', 'resume 0'])
     expect(assignment.flows()).toEqual([[0, flows[1]]])
   })
 
