@@ -119,6 +119,10 @@ export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
 /** Milliseconds between two messages about new records. */
 export const ARCHIVE_NEWS_MS = 10_000
+/** Looks, with a pause of ARCHIVE_POLL_MS, until transactions that were open at the start of `archive` have ended. */
+export const ARCHIVE_OPEN_LOOKS = 10
+/** Milliseconds after which `archive --follow` names a transaction that is still open, again and again. */
+export const ARCHIVE_OPEN_MS = 60_000
 /** Milliseconds without a byte until a request to S3 is given up. */
 export const S3_SILENT_MS = 30_000
 /** Milliseconds between two attempts of a request, at first. */

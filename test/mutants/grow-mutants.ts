@@ -24,7 +24,7 @@ export const growMutants: readonly Mutant[] = [
   },
   {
     name: 'a transaction that ended meanwhile counts as open, or an open one as ended',
-    inside: 'openTransactionsOf',
+    inside: 'isHidden',
     find: 'Number.POSITIVE_INFINITY) > (ends',
     replace: 'Number.POSITIVE_INFINITY) < (ends',
   },

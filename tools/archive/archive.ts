@@ -5,15 +5,11 @@
  * delays or damages. Can go wrong: a target fails: the others write what was read, and the run ends with the error.
  */
 import kafkajs, { type Kafka } from 'kafkajs'
-import { sayUndecodable, undecodableBatchOf } from '../../core/ledger/index.ts'
 import {
   connectAdmin,
-  createAdmitBatch,
   describeSource,
   differingField,
-  fetchEndOffsets,
   type LogCluster,
-  type LogEntry,
   type LogPart,
   type LogReader,
   readLog,
@@ -25,16 +21,17 @@ import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
-import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_OPEN_LOOKS, ARCHIVE_OPEN_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { timeOf } from '../terminal.ts'
 import { comparesWithLog } from './compare-with-log.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
+import { type AskedTopic, endsWithWritten, type OpenThen, sayIfOpen, sayOpen } from './open-transactions.ts'
 import { readManifests } from './read-archive.ts'
 import { signingTarget, signStored } from './sign-target.ts'
 import { createThrottle, fetchBytesAt, type MaxRate, type Throttle } from './throttle.ts'
-import { openTopicArchive, type TopicArchive } from './topic-archive.ts'
+import { namesUndecodable, openTopicArchive, type TopicArchive } from './topic-archive.ts'
 
 export type ArchiveOptions = {
   readonly to: readonly string[]
@@ -66,6 +63,8 @@ type Log = {
   readonly partitions: number
   readonly reader: LogReader
   readonly ends: readonly number[]
+  readonly asked: AskedTopic
+  readonly open: OpenThen
   /** The topic as Kafka describes it now. */
   readonly describe: () => Promise<Source>
 }
@@ -81,7 +80,7 @@ export const archive = async (
   const targets = (await Promise.all(to.map(steps.openTarget))).map(target =>
     signingTarget(target, key, () => isCompared),
   )
-  const logs = await openLogs(steps, maxRate, stack)
+  const logs = await openLogs(steps, maxRate, follow ? 1 : ARCHIVE_OPEN_LOOKS, stack)
   const copies: TopicCopy[][] = []
   for (const target of targets) {
     const lock = await target.lock(steps)
@@ -127,8 +126,18 @@ export const archive = async (
   // If one target fails, the others write what was read, and end.
   const failure = new AbortController()
   const signal = AbortSignal.any([steps.signal, failure.signal])
+  const onFirst = sayOpen(
+    logs.map(({ asked }) => asked),
+    ARCHIVE_OPEN_MS,
+    steps,
+  )
   const copying = copies.map((copy, index) => {
-    const onRound = follow ? sayWhatIsNew(to[index] ?? '', copy, steps) : () => undefined
+    const sayNew = sayWhatIsNew(to[index] ?? '', copy, steps)
+    const onRound = async (): Promise<void> => {
+      if (!follow) return
+      sayNew()
+      if (index === 0) await onFirst()
+    }
     const hooks = { onProgress, onRound, throttle }
     return copyLogs(copy, follow, hooks, { ...steps, signal }).catch((error: unknown) => {
       failure.abort(error)
@@ -149,12 +158,14 @@ export const archive = async (
     steps.say(`${address}: ${records} records, ${offsets} offsets${stopped ? '; stopped' : ''}`)
   }
   if (stopped) steps.say('the same command continues')
-  return stopped ? exitCodes.failed : exitCodes.done
+  const isOpen = !follow && sayIfOpen(logs, steps.say)
+  return stopped || isOpen ? exitCodes.failed : exitCodes.done
 }
 
 const openLogs = async (
-  { kafka, topics, openCluster }: Pick<ArchiveSteps, 'kafka' | 'topics' | 'openCluster'>,
+  { kafka, topics, openCluster, sleep, signal }: ArchiveSteps,
   maxRate: MaxRate,
+  looks: number,
   stack: AsyncDisposableStack,
 ): Promise<Log[]> => {
   const admin = await connectAdmin(kafka, stack)
@@ -163,11 +174,16 @@ const openLogs = async (
     const topic = topics[stream]
     const describe = (): Promise<Source> => describeSource(admin, topic)
     const source = await describe()
-    const ends = await fetchEndOffsets(admin, topic)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
+    const { partitions } = source
+    const asked = { cluster, admin, topic, partitions }
+    const pause = async (): Promise<void> => {
+      if (!signal.aborted) await sleep(ARCHIVE_POLL_MS)
+    }
+    const found = await endsWithWritten(asked, looks, pause)
     const reader = readLog(cluster, topic, fetchBytesAt(maxRate))
-    logs.push({ stream, source, partitions: source.partitions, reader, ends, describe })
+    logs.push({ stream, source, partitions, reader, ...found, asked, describe })
   }
   return logs
 }
@@ -294,23 +310,10 @@ const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): vo
   }
 }
 
-/** Names batches that nobody can read, at their first records. Of many only some: publishers can send such records. */
-const namesUndecodable = ({ say, elapsed }: Pick<ArchiveSteps, 'say' | 'elapsed'>) => {
-  const admit = createAdmitBatch(elapsed)
-  return (entry: LogEntry, partition: number, { source }: TopicArchive): void => {
-    const batch = undecodableBatchOf(entry)
-    const line = batch?.first === entry.offset ? admit() : undefined
-    if (batch === undefined || line === undefined) return
-    const others = line.unnamed > 0 ? `; ${line.unnamed} more before it` : ''
-    say(`partition ${partition} of ${source.topic}: ${sayUndecodable(batch)}${others}`)
-    if (line.more === 0) say('further batches that cannot be read are not named for a minute')
-  }
-}
-
 type CopyHooks = {
   readonly onProgress: () => void
   /** Called after each look at all partitions. */
-  readonly onRound: () => void
+  readonly onRound: () => Promise<void>
   readonly throttle: Throttle
 }
 
@@ -360,7 +363,7 @@ const copyLogs = async (
           await throttle(entries.length)
         }
       }
-      onRound()
+      await onRound()
       if (!follow && !moved) return assertReached(copy, signal)
       if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
     }

@@ -8,7 +8,8 @@
  * Can go wrong: the target has the archive of another log, or is damaged: refused before anything is written.
  */
 
-import { differingField, type LogEntry } from '../../core/log/index.ts'
+import { sayUndecodable, undecodableBatchOf } from '../../core/ledger/index.ts'
+import { createAdmitBatch, differingField, type LogEntry } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { CommandError } from '../failures.ts'
 import { SEGMENT_BYTES, SEGMENTS_BYTES } from '../limits.ts'
@@ -256,3 +257,18 @@ const assertStillThere = ({ topic }: ArchivedSource, part: Growing, entry: LogEn
   const detail = `partition ${partition} of ${topic} has another record at offset ${position - 1} than the archive`
   throw new StopError('source_changed', detail, where)
 }
+
+/** Names batches that nobody can read, at their first records. Of many only some: publishers can send such records. */
+export const namesUndecodable = ({ say, elapsed }: Says) => {
+  const admit = createAdmitBatch(elapsed)
+  return (entry: LogEntry, partition: number, { source }: TopicArchive): void => {
+    const batch = undecodableBatchOf(entry)
+    const line = batch?.first === entry.offset ? admit() : undefined
+    if (batch === undefined || line === undefined) return
+    const others = line.unnamed > 0 ? `; ${line.unnamed} more before it` : ''
+    say(`partition ${partition} of ${source.topic}: ${sayUndecodable(batch)}${others}`)
+    if (line.more === 0) say('further batches that cannot be read are not named for a minute')
+  }
+}
+
+type Says = { readonly say: (text: string) => void; readonly elapsed: () => number }

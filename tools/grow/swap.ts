@@ -11,6 +11,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
 import { fetchEndOffsets, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
 import { changeGenerations } from '../../core/store/index.ts'
+import { type OpenTransactions, textOfOpen } from '../archive/open-transactions.ts'
 import { putTimesBack } from '../archive/record-times.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -31,7 +32,6 @@ import { lagOf } from '../live.ts'
 import { compareGenerations } from './compare.ts'
 import type { CopiedTo, Copy } from './copy.ts'
 import { printLate } from './late-records.ts'
-import { type OpenTransactions, textOfOpen } from './open-transactions.ts'
 
 export type Growing = {
   readonly live: GenerationBody

@@ -50,8 +50,11 @@ const answerOf = (from: number, end: number, { timestamp, value }: Same, brought
   return { responses: [{ partitions: [{ messages, lastStableOffset: String(end) }] }] }
 }
 type Same = { readonly timestamp: number; readonly value: Buffer | null }
+const writtenTo = (end: number) => async (partitions: readonly number[]) =>
+  new Map(partitions.map(partition => [partition, end]))
 const cluster = {
   onLeader: async (_: number, ask: (leader: { fetch: typeof fetch }) => unknown) => ask({ fetch }),
+  writtenEnds: writtenTo(RECORDS),
   disconnect: async () => undefined,
 } as unknown as LogCluster
 
@@ -144,6 +147,7 @@ test.for([
     })
     const cluster = {
       onLeader: async (partition: number, ask: (one: ReturnType<typeof leader>) => unknown) => ask(leader(partition)),
+      writtenEnds: writtenTo(RECORDS),
       disconnect: async () => undefined,
     } as unknown as LogCluster
     const kafka = { admin: () => adminOf(2) } as unknown as Kafka
@@ -164,6 +168,7 @@ const logThatEndsAt = (ends: readonly number[], value = 'a') => {
   }
   return {
     onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),
+    writtenEnds: writtenTo(0),
     disconnect: async () => undefined,
   } as unknown as LogCluster
 }
@@ -189,6 +194,64 @@ test('a new leader that says for a moment that the log ends before the archive e
   expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
   expect(await archiveOnce(steps, logThatEndsAt([1, 2, 5]), 5)).toBe(exitCodes.done)
   expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(5)
+})
+
+test('a run names transactions that stay open, and ends as failed: records behind them are not archived', async t => {
+  const { steps } = await setUp(t)
+  const said: string[] = []
+  const open = { ...logThatEndsAt([3]), writtenEnds: writtenTo(5) }
+  const run = (cluster: LogCluster, end: number) =>
+    archiveOnce({ ...steps, say: line => void said.push(line) }, cluster, end)
+  expect(await run(open, 3)).toBe(exitCodes.failed)
+  expect(said.slice(-2)).toEqual(
+    ['events', 'keys'].map(topic => expect.stringContaining(`open transactions in partition 0 of ${topic}: `)),
+  )
+  said.length = 0
+  expect(await run({ ...logThatEndsAt([3, 5]), writtenEnds: writtenTo(5) }, 5)).toBe(exitCodes.done)
+  expect(said.join()).not.toContain('transactions')
+})
+
+test('a run reads what an open transaction hid, if it ends within a few seconds', async t => {
+  const { steps } = await setUp(t)
+  let end = 3
+  const admin = { ...adminOf(1), fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: String(end) }] }
+  const fetchAtEnd = async ({ topics }: Parameters<typeof fetch>[0]) =>
+    answerOf(Number(topics[0]?.partitions[0]?.fetchOffset), end, { timestamp: -1, value: null })
+  const log = {
+    onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),
+    writtenEnds: writtenTo(5),
+    disconnect: async () => undefined,
+  } as unknown as LogCluster
+  const sleep = async (): Promise<void> => {
+    end = 5
+  }
+  const kafka = { admin: () => admin } as unknown as Kafka
+  const options = { to: ['other'], follow: false, maxRate: Number.POSITIVE_INFINITY, json: false }
+  expect(await archive(options, { ...steps, kafka, sleep, openCluster: async () => log })).toBe(exitCodes.done)
+  expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(5)
+})
+
+test('while most brokers do not answer, a run says that it does not know whether transactions are open', async t => {
+  const { steps } = await setUp(t)
+  const said: string[] = []
+  const log = { ...logThatEndsAt([3]), writtenEnds: () => Promise.reject(new Error('away')) }
+  expect(await archiveOnce({ ...steps, say: line => void said.push(line) }, log, 3)).toBe(exitCodes.done)
+  expect(said.at(-1)).toContain('it is not known whether transactions are open in keys')
+})
+
+test('a run that follows names a transaction that is open at two looks', async t => {
+  const { steps } = await setUp(t)
+  const stopping = new AbortController()
+  const said: string[] = []
+  const say = (line: string): void => {
+    said.push(line)
+    if (line.startsWith('open transactions in partition 0 of keys')) stopping.abort()
+  }
+  const log = { ...logThatEndsAt([3]), writtenEnds: writtenTo(5) }
+  const options = { to: ['other'], follow: true, maxRate: Number.POSITIVE_INFINITY, json: false }
+  const { signal } = stopping
+  expect(await archive(options, { ...steps, say, signal, openCluster: async () => log })).toBe(exitCodes.done)
+  expect(said.filter(line => line.startsWith('open transactions'))).toHaveLength(2)
 })
 
 test('a run that follows and is stopped before it has everything ends as stopped; afterwards as done', async t => {
@@ -238,6 +301,7 @@ test('a flood of batches that nobody can read, or of records that say so, gets a
   }
   const flooded = {
     onLeader: async (_: number, ask: (one: typeof leader) => unknown) => ask(leader),
+    writtenEnds: writtenTo(0),
     disconnect: async () => undefined,
   } as unknown as LogCluster
   const said: string[] = []
