@@ -106,15 +106,17 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
     const json = record.value?.toString('utf8') ?? ''
     const structured = isStructured(record)
     const path = structured ? ['data'] : []
-    const found = isAbout(data, record) ? personalTexts(json, path, data, rep) : []
-    const location = typeof data.id === 'string' ? data.id : `${rep} at ${source.partition}:${record.offset}`
-    const texts = found.map(one => (typeof one.value === 'string' ? replacementOf(location, one) : undefined))
     const schema = new Map(Object.entries(schemaOfType)).get(type)
     const unknown = [
       ...(schema === undefined ? [] : unknownMembers(json, path, schema)),
       ...(structured ? unknownAttributes(json) : []),
       ...(isNamed && structured ? invented(json) : []),
     ]
+    const personal = isAbout(data, record) ? personalTexts(json, path, data, rep) : []
+    // A field that the type of the event does not have is replaced with its name.
+    const found = personal.filter(one => !unknown.some(({ start, end }) => start <= one.start && one.end <= end))
+    const location = typeof data.id === 'string' ? data.id : `${rep} at ${source.partition}:${record.offset}`
+    const texts = found.map(one => (typeof one.value === 'string' ? replacementOf(location, one) : undefined))
     // If the outcome differs, one of the replaced values was the reason why the record is parked. Then replace all of
     // them with an invalid value.
     const change = changeOf(record, structured, isNamed)
@@ -124,7 +126,7 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
     const fields = [...found.map(({ field }) => field), ...(unknown.length > 0 ? ['unknown'] : [])]
     const result = checked(record, source, [...fields, ...change.fields], one => change(one, replacements))
     for (const text of isAsBefore ? texts : []) if (text !== undefined && parseSealedText(text)) sealed.add(text)
-    for (const { field, value } of found) {
+    for (const { field, value } of personal) {
       if ((field === 'name' || field === 'email') && typeof value === 'string') replaced.add(value)
     }
     return result

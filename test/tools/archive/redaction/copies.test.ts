@@ -44,13 +44,23 @@ const expectGone = (log: Entries): void => {
   for (const text of ['Canary', ...HIDDEN]) expect(bytesOf(log)).not.toContain(text)
 }
 
-const copies: [string, Outgoing, Stream?][] = [
-  ['an event of a rep in the topic of keys', person, 'api-keys'],
+const destination = { type: 'other', label: 'Canary' } as const
+/** Personal fields in events whose types have none. */
+const strayed: [string, Outgoing][] = [
+  ['a destination in a payout', withData(payoutCalculated({ org_id: org }), { destination })],
   [
-    'a payment in the topic of keys',
-    payrollRecorded({ org_id: org, destination: { type: 'other', label: 'Canary' } }),
-    'api-keys',
+    'a destination in a payout in structured mode',
+    structured(withData(payoutCalculated({ org_id: org, id: 'payout_3' }), { destination }), {}),
   ],
+  ['a rep and a destination in a void', withData(payrollVoided({ org_id: org }), { rep_id: rep, destination })],
+  ['a rep with the type of a period', withHeaders(person, { ce_type: 'commission.period.recorded.v1' })],
+  ['a rep with the type of a payout', withHeaders(person, { ce_type: 'commission.payout.calculated.v1' })],
+]
+
+const copies: [string, Outgoing, Stream?][] = [
+  ...strayed,
+  ['an event of a rep in the topic of keys', person, 'api-keys'],
+  ['a payment in the topic of keys', payrollRecorded({ org_id: org, destination }), 'api-keys'],
   ['a record in the topic of keys that cannot be decoded', withText(person, cut(plain)), 'api-keys'],
   ['data in base64', structured(person, { data: undefined, data_base64: base64(plain) })],
   ['data in base64 beside data', structured(repRecorded({ org_id: org, name: '' }), { data_base64: base64(plain) })],
@@ -201,6 +211,14 @@ describe('records that nobody can read', () => {
       ({ key, value }: LogEntry) => `${key} ${value}`,
     )
     expect(contents.join()).not.toContain('\u0001')
+  })
+
+  test('personal fields are replaced where the type of the event has none', async () => {
+    const events = entriesOf([person, ...strayed.map(([, event]) => event)])
+    const named = strayed.map((_, index) => `topic.events:0:${index + 1}`)
+    const { log: after } = await redact({ events, 'api-keys': [] }, named)
+    expectGone(after)
+    expect(await decisionsOn('events', after.events)).toEqual(await decisionsOn('events', events))
   })
 
   test('of an event, everything is replaced that no decision reads', async () => {
