@@ -6,6 +6,7 @@
 import type { GenerationBody } from '../../core/log/index.ts'
 import { type Moment, momentOf, recordIdOf } from '../../core/reading/index.ts'
 import { bodyOf } from '../../core/store/index.ts'
+import { instantOf } from '../../schemas/values.ts'
 import { csvRow } from '../documents/rows.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { describeMade } from '../generations/sandboxes.ts'
@@ -57,7 +58,7 @@ export const showTotals = async (
   const { identity } = steps
   const made = identity && `${generation}: ${describeMade(identity)}`
   if (svg !== undefined) {
-    const moment = last ? `As of ${last.id}, ${new Date(last.at).toISOString()}` : 'Nothing was recorded'
+    const moment = last ? `As of ${last.id}, ${instantOf(last.at)}` : 'Nothing was recorded'
     await writeWhole(svg, drawTotals(rows, { organization: org, moment, made }))
     steps.say(`drawn into ${svg}`)
   }

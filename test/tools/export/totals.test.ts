@@ -13,13 +13,14 @@ const shown = async (
   options: Partial<Parameters<typeof showTotals>[0]> = {},
   identity?: GenerationBody,
   said: string[] = [],
+  at = 1,
 ): Promise<string> => {
   const out: string[] = []
   const steps = {
     readTotals: async () => ({
       position,
       totals: { last_change_id: 'payout_1', totals: rows },
-      last: { id: 'payout_1', seq: 5, at: 1 },
+      last: { id: 'payout_1', seq: 5, at },
     }),
     readList: async () => ({ position, hits: [], hasMore: false }),
     out: (text: string) => void out.push(text),
@@ -55,6 +56,14 @@ test('CSV has a row for each period and currency, with the amounts as the API an
       'period_1,period_1,JPY,7,2,0,0,7\r\n',
     ].join(''),
   )
+})
+
+test('the picture has the end of the year 9999 for a record with a later time, such as one in nanoseconds', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'totals-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const svg = join(folder, 'totals.svg')
+  await shown([], { svg }, undefined, [], Number.MAX_SAFE_INTEGER)
+  expect(readFileSync(svg, 'utf8')).toContain('As of payout_1, 9999-12-31T23:59:59.999Z')
 })
 
 test('totals of a sandbox say on the first line, in JSON and in the picture which rules decided them, and up to where', async () => {
