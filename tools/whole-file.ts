@@ -2,6 +2,9 @@
  * Writes a file whole or not at all, also if several processes write it at the same time: each one writes a temporary
  * file of its own. Remains of a killed process are removed. A process whose temporary file was removed ends with an
  * error.
+ *
+ * A new file may have pay, and is closed to other users of the machine, unless the caller names another mode. A file
+ * that is there keeps its own.
  */
 import { randomUUID } from 'node:crypto'
 import { access, constants, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -11,16 +14,20 @@ import { CommandError } from './failures.ts'
 /** @throws Error with `path` and `code` if the directory does not permit new files; before long work */
 export const assertWritable = (file: string): Promise<void> => access(dirname(file), constants.W_OK)
 
-/** Replaces the file at once, even if the power fails. */
-export const writeWhole = async (file: string, text: string): Promise<void> => {
-  const temporary = await writeTemporary(file, text)
+/** Of a file that its folder closes, or that every user may read: what the process permits. */
+export const AS_USUAL = 0o666
+const CLOSED = 0o600
+
+/** Replaces the file at once, even if the power fails. @param mode of a new file */
+export const writeWhole = async (file: string, text: string, mode = CLOSED): Promise<void> => {
+  const temporary = await writeTemporary(file, text, mode)
   await rename(temporary, file).catch(ifRemoved(file))
   await syncDirectory(dirname(file))
 }
 
 /** Creates the file at once. A file that is there stays as it is. */
-export const createWhole = async (file: string, text: string): Promise<void> => {
-  const temporary = await writeTemporary(file, text)
+export const createWhole = async (file: string, text: string, mode = CLOSED): Promise<void> => {
+  const temporary = await writeTemporary(file, text, mode)
   try {
     await link(temporary, file)
   } catch (error) {
@@ -66,14 +73,16 @@ export const syncFiles = async (directory: string, names: readonly string[]): Pr
   await syncDirectory(directory)
 }
 
-const writeTemporary = async (file: string, text: string): Promise<string> => {
+const writeTemporary = async (file: string, text: string, mode: number): Promise<string> => {
   const [folder, name] = [dirname(file), basename(file)]
   // A file of a killed process, or a link to another file: removed, never written through.
   for (const found of await readdir(folder)) {
     if (isTemporary(found, name)) await rm(join(folder, found), { force: true })
   }
   const temporary = join(folder, `${name}.${randomUUID()}.new`)
-  await using handle = await open(temporary, 'wx')
+  const replaced = await stat(file).catch(ifMissing)
+  await using handle = await open(temporary, 'wx', mode)
+  if (replaced !== undefined) await handle.chmod(replaced.mode & 0o777)
   await handle.writeFile(text)
   await handle.sync()
   return temporary
@@ -82,6 +91,10 @@ const writeTemporary = async (file: string, text: string): Promise<string> => {
 /** Older versions of this program used one name only. */
 const isTemporary = (found: string, name: string): boolean =>
   found === `${name}.new` || (found.startsWith(`${name}.`) && /^[0-9a-f-]{36}\.new$/.test(found.slice(name.length + 1)))
+
+const ifMissing = (error: { code?: unknown }): undefined => {
+  if (error.code !== 'ENOENT') throw error
+}
 
 const ifRemoved =
   (file: string) =>

@@ -7,7 +7,7 @@ import { directoryTarget } from '../../tools/archive/target.ts'
 import { exportOrganization } from '../../tools/export/export.ts'
 import { runningProcesses } from '../../tools/export/lock.ts'
 import { CommandError } from '../../tools/failures.ts'
-import { createWhole, makeDirectory, writeWhole } from '../../tools/whole-file.ts'
+import { AS_USUAL, createWhole, makeDirectory, writeWhole } from '../../tools/whole-file.ts'
 import { growingSteps, growTo } from '../support/growing-copies.ts'
 import type { Scope } from '../support/scope.ts'
 
@@ -43,6 +43,25 @@ test('a file that is there stays as it is, and what a killed process left is rem
   await writeWhole(file, 'third')
   expect(readFileSync(file, 'utf8')).toBe('third')
   expect(readdirSync(folder).sort()).toEqual(['k1.erased.json', ...others].sort())
+})
+
+test('a new file is closed to other users unless its mode is named, and one that is replaced keeps its mode', async t => {
+  const folder = createFolder(t)
+  const modeOf = (name: string): string => (statSync(join(folder, name)).mode & 0o777).toString(8)
+  for (const write of [writeWhole, createWhole]) {
+    await write(join(folder, write.name), 'pay')
+    await write(join(folder, `${write.name}-usual`), 'receipt', AS_USUAL)
+    expect(modeOf(write.name)).toBe('600')
+    writeFileSync(join(folder, 'usual'), '')
+    expect(modeOf(`${write.name}-usual`)).toBe(modeOf('usual'))
+  }
+  for (const mode of [0o600, 0o644, 0o660, 0o666]) {
+    const file = join(folder, `${mode}`)
+    writeFileSync(file, 'before')
+    chmodSync(file, mode)
+    await writeWhole(file, 'after', AS_USUAL)
+    expect([modeOf(`${mode}`), readFileSync(file, 'utf8')]).toEqual([mode.toString(8), 'after'])
+  }
 })
 
 test('a directory of an export, a copy or an archive is closed to other users, and what is inside is open with it', async t => {

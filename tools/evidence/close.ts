@@ -25,7 +25,7 @@ import { type Live, readProjection } from '../live.ts'
 import { findParked, type RecordPosition } from '../parked/find.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
-import { syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
+import { AS_USUAL, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
 import { type AuditReads, readAuditLog } from './close-audit.ts'
 import {
   type ChangeToCount,
@@ -195,7 +195,7 @@ const writeClose = async (
   }
   // On disk before the manifest and its signature say that it is there.
   await syncFiles(directory, await readdir(directory))
-  await writeWhole(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
+  await writeWhole(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, AS_USUAL)
   if (key) await signFolder(directory, key)
   return manifest
 }

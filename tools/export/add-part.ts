@@ -14,7 +14,7 @@ import type { Moment } from '../../core/reading/index.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
-import { makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
+import { AS_USUAL, makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
 import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportOrganization, LAST_PART_FILE } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
 import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn, readJson } from './manifest.ts'
@@ -90,7 +90,7 @@ const nameLast = async (last: FormerPart, texts: string, out: string): Promise<v
   const named: LastPart = { part: basename(last.directory), ...beginAfter(last), texts }
   const text = `${JSON.stringify(named, null, 2)}\n`
   const file = join(out, LAST_PART_FILE)
-  if ((await readIfThere(file))?.toString('utf8') !== text) await writeWhole(file, text)
+  if ((await readIfThere(file))?.toString('utf8') !== text) await writeWhole(file, text, AS_USUAL)
 }
 
 /** @throws CommandError for a copy that lost its last parts, or that has others in their place */

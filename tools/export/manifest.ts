@@ -12,7 +12,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { assertOwnIndices, recordedIdentityOf } from '../generations/generations.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
-import { writeWhole } from '../whole-file.ts'
+import { AS_USUAL, writeWhole } from '../whole-file.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
 import { linesOf } from './lines.ts'
 import { namesOfTables } from './tables.ts'
@@ -254,4 +254,4 @@ export const readJson = async <Document>(file: string): Promise<Document | undef
 
 /** Writes a manifest whole, or not at all. */
 export const writeJson = (file: string, document: object): Promise<void> =>
-  writeWhole(file, `${JSON.stringify(document, null, 2)}\n`)
+  writeWhole(file, `${JSON.stringify(document, null, 2)}\n`, AS_USUAL)

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SigningKey, signNote } from '../../core/runtime/index.ts'
-import { writeWhole } from '../whole-file.ts'
+import { AS_USUAL, writeWhole } from '../whole-file.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 export const NOTE_FILE = 'manifest.note'
@@ -15,7 +15,7 @@ export const signFolder = async (directory: string, key: SigningKey): Promise<vo
   const note = signNote(await readFile(join(directory, MANIFEST_FILE)), key)
   const before = await readIfThere(join(directory, NOTE_FILE))
   if (before?.equals(note)) return
-  await writeWhole(join(directory, NOTE_FILE), note.toString('utf8'))
+  await writeWhole(join(directory, NOTE_FILE), note.toString('utf8'), AS_USUAL)
 }
 
 export const readIfThere = (file: string): Promise<Buffer | undefined> =>

@@ -10,7 +10,7 @@ import { access, constants, open, readdir, readFile, rm, stat } from 'node:fs/pr
 import { basename, dirname, join } from 'node:path'
 import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../../core/reading/index.ts'
 import { CommandError } from '../failures.ts'
-import { createWhole, syncDirectory, writeWhole } from '../whole-file.ts'
+import { AS_USUAL, createWhole, syncDirectory, writeWhole } from '../whole-file.ts'
 
 /** The proof that a key was destroyed. It has no personal data. */
 export type ErasureReceipt = {
@@ -81,12 +81,13 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
 }
 
 /**
- * A receipt that is there stays as it is. The run that wrote it may have been killed before its name was on disk.
+ * The API reads receipts, mostly as another user. A receipt that is there stays as it is. The run that wrote it may
+ * have been killed before its name was on disk.
  * @returns the stored receipt
  * @throws CommandError if it is damaged: it would prove nothing after the key is destroyed
  */
 export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<ErasureReceipt> => {
-  if (!(await exists(file))) await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  if (!(await exists(file))) await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`, AS_USUAL)
   const stored = await readReceipt(file)
   await syncDirectory(dirname(file))
   return stored
@@ -117,7 +118,7 @@ export const storedReceipt = ({ directory }: KeySources, id: string): Promise<Er
 export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {
   const { state, vault_mount: _, ...receipt } = await readReceipt(file)
   if (state !== 'begun') return
-  await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`)
+  await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`, AS_USUAL)
   await syncDirectory(dirname(file))
 }
 
