@@ -12,7 +12,13 @@
  */
 import { createHash } from 'node:crypto'
 import type { RawRecord } from '../../core/ledger/index.ts'
-import { BATCH_TIME_SPAN, type LogEntry, type LogReader, type LogTransactions } from '../../core/log/index.ts'
+import {
+  BATCH_TIME_SPAN,
+  type LogEntry,
+  type LogReader,
+  type LogTransactions,
+  mergedByTime,
+} from '../../core/log/index.ts'
 import { encodeEntry } from '../archive/segment.ts'
 import { CommandError } from '../failures.ts'
 import { EMPTY_READS_MAX, RESTORE_BYTES } from '../limits.ts'
@@ -203,35 +209,28 @@ const fits = (batch: readonly LogEntry[], bytes: number, entry: LogEntry, batchR
  * Yields all entries from these offsets on, up to the present ends: of each partition in its order, and over all
  * partitions by time. So a new partition has its records nearly in the order of their times.
  */
-async function* byTime(
+const byTime = (log: LogReader, from: readonly number[], signal: AbortSignal) =>
+  mergedByTime(
+    from.map((offset, partition) => toPresentEnd(log, partition, offset, signal)),
+    ({ timestamp }) => timestamp,
+  )
+
+/** Yields the entries of a partition from an offset on. */
+async function* toPresentEnd(
   log: LogReader,
-  from: readonly number[],
+  partition: number,
+  from: number,
   signal: AbortSignal,
-): AsyncGenerator<readonly [partition: number, entry: LogEntry]> {
-  const known: readonly LogEntry[] = []
-  const parts = from.map(offset => ({ offset, entries: known, index: 0, end: undefined as number | undefined }))
-  for (;;) {
-    let [earliest, time] = [-1, Number.POSITIVE_INFINITY]
-    for (const [partition, part] of parts.entries()) {
-      if (part.index === part.entries.length && part.offset < (part.end ?? Number.POSITIVE_INFINITY)) {
-        signal.throwIfAborted()
-        const { entries, end } = await log.read(partition, part.offset)
-        // Publishers may be faster than the copy: what comes now is for the next run.
-        part.end ??= end
-        part.entries = entries
-        part.index = 0
-        if (entries.length === 0) part.end = part.offset
-      }
-      const entry = part.offset < (part.end ?? 0) ? part.entries[part.index] : undefined
-      if (entry !== undefined && (earliest === -1 || entry.timestamp < time)) {
-        ;[earliest, time] = [partition, entry.timestamp]
-      }
-    }
-    const part = parts[earliest]
-    const entry = part?.entries[part.index]
-    if (part === undefined || entry === undefined) return
-    part.index++
-    part.offset = entry.offset + 1
-    yield [earliest, entry]
+): AsyncGenerator<readonly LogEntry[]> {
+  let end: number | undefined
+  for (let offset = from; offset < (end ?? Number.POSITIVE_INFINITY); ) {
+    signal.throwIfAborted()
+    const read = await log.read(partition, offset)
+    // Publishers may be faster than the copy: what comes now is for the next run.
+    end ??= read.end
+    const present = end
+    if (read.entries.length === 0) return
+    yield read.entries.filter(entry => entry.offset < present)
+    offset = (read.entries.at(-1)?.offset ?? present) + 1
   }
 }
