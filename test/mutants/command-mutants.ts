@@ -59,8 +59,8 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'the forecast counts records that will not be published again',
     inside: 'createForecaster',
-    find: '    if (isSent(forecast)) known.addDecided(',
-    replace: '    if (forecast.outcome === "applied") known.addDecided(',
+    find: '      if (isSent(forecast)) cache.addDecided(',
+    replace: '      if (forecast.outcome === "applied") cache.addDecided(',
   },
   {
     name: 'a replay accepts a time for which records can still arrive',

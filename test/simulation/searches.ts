@@ -86,6 +86,7 @@ export type Asked = {
   readonly sort?: readonly Readonly<Record<string, 'asc' | 'desc'>>[]
   readonly query: { readonly bool: { readonly filter: readonly Filter[] } }
   readonly from?: number
+  readonly docvalue_fields?: readonly string[]
   readonly aggs?: {
     readonly all: {
       readonly composite?: { readonly sources: readonly Readonly<Record<string, unknown>>[] }
@@ -178,7 +179,7 @@ const aggregationsOf = (
 
 const searchAnswer = (
   hits: readonly Hit[],
-  { size, from = 0, sort, aggs }: Asked,
+  { size, from = 0, sort, docvalue_fields, aggs }: Asked,
   total: number,
   failed: number,
 ): string => {
@@ -190,6 +191,10 @@ const searchAnswer = (
     .map(({ index, document: { id, routing, source, fields } }) => {
       const routed = routing === undefined ? '' : `,"_routing":"${routing}"`
       const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null${routed}`
+      if (docvalue_fields !== undefined) {
+        const named = docvalue_fields.flatMap(name => (fields[name] === undefined ? [] : [[name, [fields[name]]]]))
+        return `${head},"fields":${JSON.stringify(Object.fromEntries(named))}}`
+      }
       return sort === undefined
         ? `${head}}`
         : `${head},"_source":${source},"sort":[${sort.flatMap(Object.keys).map(name => fields[name])}]}`

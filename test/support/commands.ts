@@ -10,7 +10,7 @@ import type { CommandContext } from '../../tools/context.ts'
 import type { Contexts } from '../../tools/contexts.ts'
 import { isAbort } from '../../tools/failures.ts'
 import { readLive } from '../../tools/live.ts'
-import { readParked } from '../../tools/parked/find.ts'
+import { positionOf, readParked } from '../../tools/parked/find.ts'
 import { publishAgain, type Result } from '../../tools/parked/publish-again.ts'
 import { runProgram } from '../../tools/program.ts'
 import { compileCache } from './compile-cache.ts'
@@ -110,8 +110,11 @@ export const publishAgainAfter = async (
   let sent = 0
   const results: Result[] = []
   const publishing = publishAgain(
-    async function* ({ identity }) {
-      yield found.flatMap(record => (record?.fields.topic === identity.topic ? [record.fields] : []))
+    {
+      async *pagesOf({ identity }) {
+        yield found.flatMap(record => (record?.fields.topic === identity.topic ? [record.fields] : []))
+      },
+      has: fields => found.some(record => record !== undefined && positionOf(record.fields) === positionOf(fields)),
     },
     { publish: true, force: false, waitSeconds: 60 },
     {

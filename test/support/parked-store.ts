@@ -1,13 +1,15 @@
-/** Parked records in memory, for the searches of `commission parked`: by topic, in order, a page at a time. */
+/** Parked records in memory, for the searches of `commission parked`: by fields, in order, a page at a time. */
 import type { Answer, Request } from '../../core/store/elasticsearch/client.ts'
+import type { ParkCode } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 
 type Asked = {
   readonly size: number
   readonly query: {
     readonly bool: {
-      readonly filter: readonly { readonly term?: { readonly topic?: string } }[]
-      readonly should: {
+      readonly filter: readonly { readonly terms?: Readonly<Record<string, readonly unknown[]>> }[]
+      /** Absent in the order of the log. */
+      readonly should?: {
         readonly constant_score: {
           readonly filter: { readonly bool: { readonly must_not: { readonly range: { readonly at: { gt: number } } } } }
         }
@@ -41,8 +43,10 @@ const search = (
   { size, query, sort = [], search_after, aggs }: Asked,
   documents: readonly ParkedDocument[],
 ): Answer => {
-  const topic = query.bool.filter.find(({ term }) => term?.topic !== undefined)?.term?.topic
-  const matches = documents.filter(document => topic === undefined || document.topic === topic)
+  const terms = query.bool.filter.flatMap(filter => Object.entries(filter.terms ?? {}))
+  const matches = documents.filter(document =>
+    terms.every(([field, values]) => values.includes(document[field as keyof ParkedDocument])),
+  )
   const whole = { timed_out: false, _shards: { failed: 0 } }
   if (aggs?.codes !== undefined) {
     const buckets = Array.from(
@@ -51,7 +55,7 @@ const search = (
     )
     return { status: 200, body: { ...whole, hits: { hits: [] }, aggregations: { codes: { buckets } } } }
   }
-  const latest = query.bool.should.constant_score.filter.bool.must_not.range.at.gt
+  const latest = query.bool.should?.constant_score.filter.bool.must_not.range.at.gt ?? Number.POSITIVE_INFINITY
   const orders = sort.flatMap(one => Object.entries(one))
   const valuesOf = (document: ParkedDocument) =>
     orders.map(([name]) => {
@@ -82,6 +86,7 @@ const base64 = (value: string): string => Buffer.from(value).toString('base64')
 /** @returns documents by their ids */
 export const parkedDocuments = (
   records: readonly {
+    readonly code?: ParkCode
     readonly at: number
     readonly offset: number
     readonly partition?: number
@@ -92,10 +97,12 @@ export const parkedDocuments = (
   }[],
 ): Map<string, ParkedDocument> =>
   new Map(
-    records.map(({ at, offset, partition = 0, topic = 'events', key = 'org_1', value = 'x', headers = {} }) => {
+    records.map(({ code = 'rep_unknown', at, offset, partition = 0, topic = 'events', ...content }) => {
+      const { key = 'org_1', value = 'x', headers = {} } = content
       const named = Object.entries(headers).map(([name, header]) => [name, base64(String(header))] as [string, string])
       const body = { key: base64(key), value: base64(value), headers: named }
-      const document: ParkedDocument = { code: 'rep_unknown', topic, partition, offset, at, body_bytes: 9, body }
+      const indexed = { org_id: key, type: String(headers.ce_type), event_id: String(headers.ce_id) }
+      const document: ParkedDocument = { code, ...indexed, topic, partition, offset, at, body_bytes: 9, body }
       return [parkedId(topic, partition, offset), document]
     }),
   )

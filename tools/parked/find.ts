@@ -19,13 +19,13 @@ import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CHUNK_RECORDS, SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 
-/** Selects the parked records that match all given fields. */
+/** Selects the parked records that match all given fields: of a list, one of its values. */
 export type Filter = {
   readonly code?: readonly ParkCode[]
-  readonly org?: string
+  readonly org?: string | readonly string[]
   readonly topic?: string
   readonly partition?: number
-  readonly type?: string
+  readonly type?: string | readonly string[]
 }
 export type Order = 'oldest' | 'newest'
 
@@ -54,7 +54,7 @@ export const isAhead = (at: number, now: number): boolean => at > now + EVENT_TI
 type Page = { readonly total: number; readonly ahead: number; readonly records: readonly ParkedFields[] }
 
 /** Yields the matches in order of time, then of position. Times ahead of the clock are last in any order. */
-export async function* pagesOfParked(
+async function* pagesOfParked(
   send: Send,
   live: Live,
   wanted: WantedRecords,
@@ -83,8 +83,28 @@ export async function* pagesOfParked(
     if (records.length < size || left === 0) return
   }
 }
-const sortFields = ['at', 'topic', 'partition', 'offset'] as const
+const positionFields = ['topic', 'partition', 'offset'] as const
+const sortFields = ['at', ...positionFields] as const
 type Aggregated = { readonly aggregations: { readonly ahead: { readonly doc_count: number } } }
+
+/** Yields the matches in the order of their positions, which is that of the log within a partition. */
+export async function* pagesInOrder(send: Send, live: Live, filter: Filter): AsyncGenerator<readonly ParkedFields[]> {
+  await refresh(send, live)
+  for (let behind: ParkedFields | undefined; ; ) {
+    const { hits } = await search<SearchAnswer<Hit>>(send, live, {
+      size: SEARCH_HITS,
+      query: queryOf(filter),
+      sort: positionFields.map(field => ({ [field]: 'asc' })),
+      _source: false,
+      docvalue_fields: indexed,
+      ...(behind && { search_after: positionFields.map(field => behind?.[field]) }),
+    })
+    const records = hits.hits.map(({ fields }) => toFields(fields))
+    yield records
+    behind = records.at(-1)
+    if (records.length < SEARCH_HITS) return
+  }
+}
 
 /** Returns the first `limit` matches. */
 export const findParked = async (send: Send, live: Live, wanted: WantedRecords, limit: number): Promise<Page> => {
@@ -126,7 +146,7 @@ export const readParked = (
 ): Promise<(Parked | undefined)[]> => Array.fromAsync(eachParked(send, live, positions))
 
 /** The same, one after the other: holds the records of one answer at a time. */
-const eachParked = async function* (
+export const eachParked = async function* (
   send: Send,
   live: Live,
   positions: readonly RecordPosition[],
@@ -177,18 +197,22 @@ const toParked = (document: ParkedDocument): Parked => {
 }
 
 /** @param first matches of it have a score of 1, all others 0 */
-const queryOf = ({ code, ...terms }: Filter, first?: object): object => ({
+const queryOf = (filter: Filter, first?: object): object => ({
   bool: {
-    filter: [
-      { match_all: {} },
-      ...(code === undefined ? [] : [{ terms: { code } }]),
-      ...Object.entries(terms).flatMap(([name, value]) =>
-        value === undefined ? [] : [{ term: { [name === 'org' ? 'org_id' : name]: value } }],
-      ),
-    ],
+    filter: [{ match_all: {} }, ...acceptedBy(filter).map(([field, values]) => ({ terms: { [field]: values } }))],
     ...(first && { should: { constant_score: { filter: first } } }),
   },
 })
+
+/** The fields that a filter names, with the values that it accepts. */
+const acceptedBy = (filter: Filter): [field: keyof ParkedFields, values: readonly unknown[]][] =>
+  Object.entries(filter).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name === 'org' ? 'org_id' : (name as keyof ParkedFields), [value].flat()]],
+  )
+
+/** Whether a search with this filter finds the record. */
+export const matches = (fields: ParkedFields, filter: Filter): boolean =>
+  acceptedBy(filter).every(([field, values]) => values.includes(fields[field]))
 
 const indicesOf = (live: Live): string =>
   Object.values(live)

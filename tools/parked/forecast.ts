@@ -5,6 +5,9 @@
 
 import {
   Cache,
+  type DocumentKey,
+  type DocumentRef,
+  type PartitionSource,
   type ReadDocuments,
   refOf,
   type State,
@@ -13,7 +16,7 @@ import {
 } from '../../core/ledger/index.ts'
 import { firstKeyRulesUntil } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { recordId, versionId } from '../../schemas/stored/documents.ts'
+import { type HeadBody, recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from './decide-record.ts'
 import type { Parked } from './find.ts'
@@ -29,44 +32,86 @@ export type Forecaster = {
   readonly next: (parked: Parked, isSent: (forecast: Forecast) => boolean) => Promise<Forecast>
   /** Returns the outcome of a record that was sent, at the offset where it is now. */
   readonly at: (parked: Parked, offset: number) => Promise<Outcome>
+  /** Drops the predictions: the sent records are now stored and read from there. */
+  readonly forget: () => void
 }
 
-export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
-  const { topic, partitions } = stream.identity
-  const cache = new Cache({ fromFirstRecord: false })
-  let seq = AFTER_ALL_OFFSETS
+/** The versions of a rep or period that a record is added to, in the state that has them. */
+type Replacing = {
+  readonly event: ValidEvent
+  readonly head: DocumentRef
+  readonly parked: Parked
+  readonly versions: HeadBody['versions']
+  readonly state: State
+}
 
-  const decide = async (
-    parked: Parked,
-    offset: number,
-    known: Cache,
-    isSent: (forecast: Forecast) => boolean,
-  ): Promise<Forecast> => {
-    const partition = targetPartition(stream, parked)
-    const isKeys = stream.stream === 'api-keys'
-    const rulesOfKeys = isKeys && { firstKeyRulesUntil: firstKeyRulesUntil(stream.identity) }
-    const source = { stream: stream.stream, topic, partition, partitions, ...rulesOfKeys }
+/** Records are given in the order in which they were published. */
+export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
+  let cache = new Cache({ fromFirstRecord: false })
+  let seq = AFTER_ALL_OFFSETS
+  /** The offset of the last version of a rep or period that is a copy of a record which was given before. */
+  const copies = new Map<DocumentKey, number>()
+
+  /**
+   * Whether the rep or period that the record replaces is newer: by position or, if the record was in another
+   * partition, by time. A copy of a record that was given before is not: this run has sent it, or an earlier one.
+   */
+  const isOlder = ({ event, head, parked, versions, state }: Replacing): boolean => {
+    const current = versions.at(-1)
+    if (current === undefined || current.seq >= AFTER_ALL_OFFSETS || current.seq === copies.get(head.key)) return false
+    const { partition, offset, at } = parked.fields
+    if (targetPartition(stream, parked) === partition) return current.seq > offset
+    const { org_id, id } = event.data
+    return (state.version(refOf(head.kind, versionId(org_id, id, current.seq)))?.at ?? 0) >= at
+  }
+
+  /** An earlier run may have sent this record: then a version has its content. */
+  const noteCopy = ({ event, head, parked, versions }: Replacing): void => {
+    const { partition, offset } = parked.fields
+    const before = Math.max(copies.get(head.key) ?? -1, targetPartition(stream, parked) === partition ? offset : -1)
+    const copy = versions.find(({ seq, hash }) => seq > before && seq < AFTER_ALL_OFFSETS && hash === event.hash)
+    if (copy !== undefined) copies.set(head.key, copy.seq)
+  }
+
+  const decide = async (parked: Parked, offset: number, known: Cache) => {
     const { outcome, documents, assessed, state } = await decideRecord(
       { ...parked.record, offset },
-      source,
+      targetSource(stream, parked),
       known,
       read,
     )
-    if (outcome.outcome !== 'applied') return outcome
     const [item] = assessed
-    const older = item?.rules !== undefined && isOlder(item.verdict, parked, offset, state, stream)
-    const forecast = older ? { outcome: 'older' as const } : outcome
-    if (isSent(forecast)) known.addDecided(documents)
-    return forecast
+    const event = outcome.outcome === 'parked' || item?.rules === undefined ? undefined : item.verdict
+    const head = event && headOf(event)
+    const replacing = head && { event, head, parked, versions: versionsBefore(state.head(head), offset), state }
+    return { outcome, documents, replacing }
   }
 
   return {
-    next: (parked, isSent) => decide(parked, seq++, cache, isSent),
+    next: async (parked, isSent) => {
+      const { outcome, documents, replacing } = await decide(parked, seq++, cache)
+      if (replacing) noteCopy(replacing)
+      if (outcome.outcome !== 'applied') return outcome
+      const forecast = replacing && isOlder(replacing) ? { outcome: 'older' as const } : outcome
+      if (isSent(forecast)) cache.addDecided(documents)
+      return forecast
+    },
     at: async (parked, offset) => {
-      const forecast = await decide(parked, offset, new Cache({ fromFirstRecord: false }), () => false)
-      return forecast.outcome === 'older' ? { outcome: 'applied' } : forecast
+      const { outcome, replacing } = await decide(parked, offset, new Cache({ fromFirstRecord: false }))
+      if (outcome.outcome === 'applied' && replacing) copies.set(replacing.head.key, offset)
+      return outcome
+    },
+    forget: () => {
+      cache = new Cache({ fromFirstRecord: false })
     },
   }
+}
+
+/** Where the record would be, if it was published again. */
+export const targetSource = (stream: LiveStream, parked: Parked): PartitionSource & { readonly topic: string } => {
+  const { topic, partitions } = stream.identity
+  const rulesOfKeys = stream.stream === 'api-keys' && { firstKeyRulesUntil: firstKeyRulesUntil(stream.identity) }
+  return { stream: stream.stream, topic, partition: targetPartition(stream, parked), partitions, ...rulesOfKeys }
 }
 
 /**
@@ -78,21 +123,8 @@ export const targetPartition = ({ stream, identity }: LiveStream, { fields, reco
   return partitionOf(record.key.toString('utf8'), identity.partitions)
 }
 
-/**
- * Whether the rep or period that the record replaces at this offset is newer: by position or, if the record was in
- * another partition, by time. Records of earlier forecasts count as older.
- */
-const isOlder = (event: ValidEvent, parked: Parked, offset: number, state: State, stream: LiveStream): boolean => {
-  const kind = versionedKindOf(event)
-  if (kind === undefined) return false
-  const { org_id, id } = event.data
-  const current = versionsBefore(state.head(refOf(kind, recordId(org_id, id))), offset).at(-1)
-  if (current === undefined || current.seq >= AFTER_ALL_OFFSETS) return false
-  if (targetPartition(stream, parked) === parked.fields.partition) return current.seq > parked.fields.offset
-  return (state.version(refOf(kind, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at
-}
-
-const versionedKindOf = ({ type }: ValidEvent): 'reps' | 'periods' | undefined => {
-  if (type === 'commission.rep.recorded.v1') return 'reps'
-  return type === 'commission.period.recorded.v1' ? 'periods' : undefined
+/** The document with the versions of a rep or period. */
+const headOf = ({ type, data: { org_id, id } }: ValidEvent): DocumentRef | undefined => {
+  if (type === 'commission.rep.recorded.v1') return refOf('reps', recordId(org_id, id))
+  return type === 'commission.period.recorded.v1' ? refOf('periods', recordId(org_id, id)) : undefined
 }

@@ -1,21 +1,22 @@
 /** `commission parked`: its commands, after their options are read. */
 import type { Producer } from 'kafkajs'
-import { connectAdmin, connectProducer } from '../../core/log/index.ts'
+import { connectAdmin, connectProducer, mergedByTime } from '../../core/log/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
-import { type Live, type LiveStream, readLive } from '../live.ts'
+import { type Live, readLive } from '../live.ts'
 import {
   countParked,
   detailOfParked,
   type Filter,
   findParked,
   isAhead,
+  matches,
   type Order,
   type ParkedFields,
-  pagesOfParked,
+  pagesInOrder,
   parkedStreamOf,
   positionOf,
   type RecordPosition,
@@ -23,7 +24,13 @@ import {
   readParked,
 } from './find.ts'
 import { countsOf, jsonOf, parkedText, resultOf, tableOf, wholeJsonOf } from './print.ts'
-import { type PublishAgainOptions, type PublishAgainSteps, publishAgain, type Result } from './publish-again.ts'
+import {
+  type PublishAgainOptions,
+  type PublishAgainSteps,
+  publishAgain,
+  type Result,
+  type SelectedRecords,
+} from './publish-again.ts'
 
 type ListOptions = {
   readonly filter: Filter
@@ -109,7 +116,7 @@ export const again = async (
 ): Promise<ExitCode> => {
   const { out, say, kafka } = context
   const live = await liveOf(context, options.filter, ...options.positions)
-  const { total, pagesOf } = await wanted(options, live, context)
+  const { total, selected } = await wanted(options, live, context)
   const counts = new Map<Result['outcome'], number>()
   const countOf = (outcomes: Iterable<Result['outcome']>): number =>
     Array.from(outcomes, outcome => counts.get(outcome) ?? 0).reduce((sum, one) => sum + one, 0)
@@ -117,7 +124,7 @@ export const again = async (
   const admin = await connectAdmin(kafka, stack)
   let producer: Promise<Producer> | undefined
 
-  await publishAgain(pagesOf, options, {
+  await publishAgain(selected, options, {
     ...context,
     live,
     admin,
@@ -145,31 +152,46 @@ const taken = ['would_be_applied', 'applied', 'duplicate', 'parked_again', 'publ
 const fine = ({ publish }: AgainOptions): ReadonlySet<Result['outcome']> =>
   new Set([publish ? 'applied' : 'would_be_applied', 'duplicate', 'already_there'])
 
-/** The number of selected records, and those of a stream in order of time, then of position; each once. */
-const wanted = async ({ positions, filter }: AgainOptions, live: Live, context: CommandContext) => {
+type Wanted = { readonly total: number; readonly selected: SelectedRecords }
+
+/** The number of selected records, and these; each once. */
+const wanted = async ({ positions, filter }: AgainOptions, live: Live, context: CommandContext): Promise<Wanted> => {
+  const { send } = context
   if (positions.length === 0) {
-    const now = context.now()
-    const counts = await countParked(context.send, live, filter)
-    return {
-      total: counts.reduce((sum, [, records]) => sum + records, 0),
-      async *pagesOf({ identity: { topic } }: LiveStream) {
-        if (filter.topic !== undefined && filter.topic !== topic) return
-        const ofTopic = { filter: { ...filter, topic }, order: 'oldest', now } as const
-        for await (const { records } of pagesOfParked(context.send, live, ofTopic)) yield records
-      },
+    const counts = await countParked(send, live, filter)
+    const total = counts.reduce((sum, [, records]) => sum + records, 0)
+    const ofPartition = async function* (topic: string, partition: number) {
+      const isAsked = (filter.topic ?? topic) === topic && (filter.partition ?? partition) === partition
+      if (isAsked) yield* pagesInOrder(send, live, { ...filter, topic, partition })
     }
+    return { total, selected: selectedRecords(ofPartition, fields => matches(fields, filter)) }
   }
-  const records: ParkedFields[] = []
-  for (const position of new Map(positions.map(position => [positionOf(position), position])).values())
-    records.push(await fieldsOf(position, live, context))
-  records.sort((a, b) => a.at - b.at || a.partition - b.partition || a.offset - b.offset)
-  return {
-    total: records.length,
-    async *pagesOf({ identity }: LiveStream) {
-      yield records.filter(({ topic }) => topic === identity.topic)
-    },
+  const records = new Map<string, ParkedFields>()
+  for (const position of positions) records.set(positionOf(position), await fieldsOf(position, live, context))
+  const inOrder = [...records.values()].sort((a, b) => a.offset - b.offset)
+  const ofPartition = async function* (topic: string, partition: number) {
+    yield inOrder.filter(fields => fields.topic === topic && fields.partition === partition)
   }
+  return { total: records.size, selected: selectedRecords(ofPartition, fields => records.has(positionOf(fields))) }
 }
+
+const selectedRecords = (
+  ofPartition: (topic: string, partition: number) => AsyncIterable<readonly ParkedFields[]>,
+  has: SelectedRecords['has'],
+): SelectedRecords => ({
+  has,
+  async *pagesOf({ identity: { topic, partitions } }) {
+    const sources = Array.from({ length: partitions }, (_, partition) => ofPartition(topic, partition))
+    let page: ParkedFields[] = []
+    for await (const [, fields] of mergedByTime(sources, ({ at }) => at)) {
+      page.push(fields)
+      if (page.length < CHUNK_RECORDS) continue
+      yield page
+      page = []
+    }
+    if (page.length > 0) yield page
+  },
+})
 
 const lineOf = ({ fields, outcome, reason, published }: Result): string => {
   const where = published === null ? '' : ` at ${positionOf(published)}`
@@ -195,6 +217,7 @@ type Reason = NonNullable<Result['reason']>
 /** A park code needs no words of its own. */
 const reasons: Readonly<Record<Exclude<Reason, ParkCode>, string> & Partial<Record<ParkCode, never>>> = {
   older_than_current: 'a newer one is current; --force replaces it by this one',
+  undone_by_parked: 'another parked record reverses, revokes or replaces it; publish both in one run',
   header_without_value: 'it has a header without a value, which cannot be sent',
   header_name_not_utf8: 'it has a header whose name is not UTF-8, which cannot be sent',
   bytes_not_kept: 'it was too large to be kept; Kafka has it',

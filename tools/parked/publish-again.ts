@@ -5,9 +5,10 @@
  *
  *   wait until all records in Kafka are published → forecast → send → wait → read the outcome
  *
- * Promises: sends only records that would be applied, so that a second run changes nothing; without `publish` sends
- * nothing. Reads and reports the outcome of a sent record after the projector has passed it. If the outcome was not
- * read, reports the record as `published` or `unknown`. After any interruption the command can be run again.
+ * Promises: sends only records that would be applied, so that a second run changes nothing, and none that another
+ * parked record undoes, unless this run has that one, too; without `publish` sends nothing. Reads and reports the
+ * outcome of a sent record after the projector has passed it. If the outcome was not read, reports the record as
+ * `published` or `unknown`. After any interruption the command can be run again.
  */
 import type { Admin, Message, Producer } from 'kafkajs'
 import { fetchEnds, withRight } from '../../core/log/index.ts'
@@ -26,6 +27,7 @@ import {
 } from '../live.ts'
 import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
+import { createFindUndone } from './undone.ts'
 
 export type PublishAgainOptions = {
   readonly publish: boolean
@@ -55,6 +57,7 @@ export type Result = {
   readonly reason:
     | ParkCode
     | 'older_than_current'
+    | 'undone_by_parked'
     | 'header_without_value'
     | 'header_name_not_utf8'
     | 'bytes_not_kept'
@@ -82,38 +85,45 @@ export type PublishAgainSteps = {
   readonly onResults: (results: readonly Result[]) => void
 }
 
-/** @param pagesOf returns the records of a stream in order of time, then of position */
+/** The records that this run looks at. */
+export type SelectedRecords = {
+  /** The records of a stream, nearly in the order of their times: those of a partition in its order. */
+  readonly pagesOf: (stream: LiveStream) => Pages
+  readonly has: (fields: ParkedFields) => boolean
+}
+type Pages = AsyncIterable<readonly ParkedFields[]>
+
 export const publishAgain = async (
-  pagesOf: (stream: LiveStream) => Pages,
+  selected: SelectedRecords,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
-  for (const stream of Object.values(steps.live)) await publishStream(stream, pagesOf(stream), options, steps)
+  for (const stream of Object.values(steps.live)) await publishStream(stream, selected, options, steps)
 }
-
-type Pages = AsyncIterable<readonly ParkedFields[]>
 
 const publishStream = async (
   stream: LiveStream,
-  pages: Pages,
+  selected: SelectedRecords,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
   let isReady = false
   const read = readDocuments(docs => multiGet(steps.send, docs), stream.layout)
-  let forecaster = createForecaster(stream, read)
-  for await (const chunk of chunksThatFit(pages, stream, steps)) {
+  const forecaster = createForecaster(stream, read)
+  const findUndone = createFindUndone(stream, selected.has, steps)
+  for await (const chunk of chunksThatFit(selected.pagesOf(stream), stream, steps)) {
     if (!isReady) {
       await assertSameSourceAndRules(stream, steps)
       await waitUntilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
       isReady = true
     }
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
+    const undone = await findUndone(parked)
     const plans: Plan[] = []
     for (const item of parked) {
+      const planFor = (forecast: Forecast): Plan => planOf(item, forecast, undone.has(item), options)
       // A record that is not sent must not influence the forecasts after it.
-      const forecast = await forecaster.next(item, forecast => planOf(item, forecast, options).send)
-      plans.push(planOf(item, forecast, options))
+      plans.push(planFor(await forecaster.next(item, forecast => planFor(forecast).send)))
     }
     steps.signal.throwIfAborted()
     if (!options.publish) {
@@ -128,8 +138,7 @@ const publishStream = async (
       steps.onResults(plans.map(resultOf))
       throw error
     })
-    // Drops the forecasts of this chunk: the sent records are now stored and read from there.
-    forecaster = createForecaster(stream, read)
+    forecaster.forget()
     const results = await waitUntilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
       steps.onResults(plans.map(plan => publishedOnly(plan, sent.get(plan))))
       throw error
@@ -183,7 +192,7 @@ async function* chunksThatFit(
 
 type Plan = { readonly parked: Parked; readonly result: Result; readonly send: boolean }
 
-const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptions): Plan => {
+const planOf = (parked: Parked, forecast: Forecast, isUndone: boolean, { force }: PublishAgainOptions): Plan => {
   const plan = (outcome: Result['outcome'], reason: Result['reason'], send: boolean): Plan => ({
     parked,
     result: { fields: parked.fields, outcome, reason, published: null },
@@ -197,6 +206,7 @@ const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptio
         if (value === null) return plan('refused', 'header_without_value', false)
         if (rawName !== undefined) return plan('refused', 'header_name_not_utf8', false)
       }
+      if (isUndone) return plan('refused', 'undone_by_parked', false)
       if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
       return plan('would_be_applied', null, true)
     case 'duplicate':

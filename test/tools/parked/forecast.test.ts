@@ -1,9 +1,12 @@
 /** The forecast for parked records, one after the other: only records that are sent count for later ones. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { Cache } from '../../../core/ledger/decide/cache.ts'
+import type { AnyNewDocument, DocumentKey } from '../../../core/ledger/rules/state.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
+import { decideRecord } from '../../../tools/parked/decide-record.ts'
 import type { Parked } from '../../../tools/parked/find.ts'
-import { createForecaster, type Forecast } from '../../../tools/parked/forecast.ts'
+import { createForecaster, type Forecast, type Forecaster } from '../../../tools/parked/forecast.ts'
 import { binaryHeaders, record } from '../../projector/records.ts'
 import { payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
 
@@ -48,4 +51,76 @@ test('a record that is not sent does not count, whatever its forecast is', async
   expect(await foresee([rep, held], [period, sent], [payout, sent])).toEqual(['applied', 'applied', 'rep_unknown'])
   expect(await foresee([rep, sent], [period, held], [payout, sent])).toEqual(['applied', 'applied', 'period_unknown'])
   expect(await foresee([rep, held], [rep, sent], [rep, sent])).toEqual(['applied', 'applied', 'duplicate'])
+})
+
+/** A store in which records are applied at an offset, and a forecaster that reads it. */
+const storing = () => {
+  const documents = new Map<DocumentKey, AnyNewDocument>()
+  const read = async (keys: readonly DocumentKey[]) => new Map(keys.map(key => [key, documents.get(key) ?? null]))
+  const apply = async ({ record }: Parked, offset: number): Promise<void> => {
+    const source = { stream: 'events', topic, partition: 0, partitions } as const
+    const decided = await decideRecord(
+      { ...record, offset, timestamp: 9_000 },
+      source,
+      new Cache({ fromFirstRecord: false }),
+      read,
+    )
+    for (const { key, draft } of decided.documents) documents.set(key, draft)
+  }
+  const run = () => createForecaster(stream, read)
+  return { apply, run }
+}
+const outcomeOf = async (forecaster: Forecaster, item: Parked): Promise<string> =>
+  (await forecaster.next(item, sent)).outcome
+const [active, departed, back] = (['active', 'departed', 'active'] as const).map((status, index) =>
+  parked(repRecorded({ org_id, id: 'rep_1', status }), 10 + index),
+) as [Parked, Parked, Parked]
+/** The same, from a partition that is not theirs. */
+const misplaced = ([active, departed, back] as const).map(({ fields, ...rest }): Parked => {
+  return { ...rest, fields: { ...fields, partition: 7 } }
+}) as [Parked, Parked, Parked]
+
+describe.each([
+  ['its own partition', [active, departed, back] as const],
+  ['another partition', misplaced],
+])('versions of a rep that were parked in %s', (_, [active, departed, back]) => {
+  test('follow one that this run has sent', async () => {
+    const { apply, run } = storing()
+    const forecaster = run()
+    expect(await outcomeOf(forecaster, active)).toBe('applied')
+    await apply(active, 500)
+    forecaster.forget()
+    expect(await forecaster.at(active, 500)).toEqual({ outcome: 'applied' })
+    expect(await outcomeOf(forecaster, departed)).toBe('applied')
+  })
+
+  test('follow those that an earlier run has sent, and none is sent twice', async () => {
+    const { apply, run } = storing()
+    const outcomes = async () => {
+      const forecaster = run()
+      const all: string[] = []
+      for (const item of [active, departed, back]) {
+        // None is sent: the others must not see it.
+        all.push((await forecaster.next(item, held)).outcome)
+      }
+      return all
+    }
+    await apply(active, 500)
+    expect(await outcomes()).toEqual(['duplicate', 'applied', 'duplicate'])
+    await apply(departed, 501)
+    expect(await outcomes()).toEqual(['older', 'duplicate', 'applied'])
+    await apply(back, 502)
+    expect(await outcomes()).toEqual(['duplicate', 'older', 'duplicate'])
+  })
+
+  test('do not replace a newer one that somebody has published', async () => {
+    const { apply, run } = storing()
+    const newer = parked(repRecorded({ org_id, id: 'rep_1', name: 'newer' }), 499)
+    await apply(newer, 499)
+    expect(await outcomeOf(run(), departed)).toBe('older')
+    await apply(active, 500)
+    await apply(newer, 501)
+    const forecaster = run()
+    for (const item of [active, departed]) expect(await forecaster.next(item, held)).toEqual({ outcome: 'older' })
+  })
 })

@@ -1,12 +1,22 @@
 /** Runs of `commission parked` over more records than one run takes. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../../../tools/context.ts'
 import { exitCodes, Stopped } from '../../../tools/failures.ts'
 import { RECORDS_MAX } from '../../../tools/limits.ts'
 import { again, listParked } from '../../../tools/parked/parked.ts'
 import { sending } from '../../support/answering.ts'
-import { repRecorded } from '../../support/events.ts'
+import {
+  keyCreated,
+  keyRevoked,
+  type Outgoing,
+  payoutCalculated,
+  payrollRecorded,
+  payrollVoided,
+  periodRecorded,
+  repRecorded,
+  withHeaders,
+} from '../../support/events.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import { answerParked, parkedDocuments } from '../../support/parked-store.ts'
 
@@ -56,8 +66,8 @@ const world = (documents: ReadonlyMap<string, ParkedDocument>, stopAfter = Numbe
     ...{ signal: stopping.signal, topics: { events: 'events', 'api-keys': 'keys' } },
     kafka: { admin: () => admin, producer: () => producer } as unknown as KafkaContext['kafka'],
   }
-  const publishAgain = (publish: boolean) =>
-    again({ positions: [], filter: {}, publish, force: false, waitSeconds: 1, json: false }, context)
+  const publishAgain = (publish: boolean, options: Partial<Parameters<typeof again>[0]> = {}) =>
+    again({ positions: [], filter: {}, publish, force: false, waitSeconds: 1, json: false, ...options }, context)
   const list = (options: Partial<Parameters<typeof listParked>[0]>) => {
     const defaults = { filter: {}, order: 'oldest', after: undefined, limit: 5, json: true } as const
     return listParked({ ...defaults, ...options }, context)
@@ -65,10 +75,9 @@ const world = (documents: ReadonlyMap<string, ParkedDocument>, stopAfter = Numbe
   return { publishAgain, list, lines, said, sent }
 }
 
-const rep = (id: number) => {
-  const { key, value, headers } = repRecorded({ org_id: 'org_1', id: `rep_${id}` })
-  return { key: String(key), value: String(value), headers }
-}
+const contentOf = ({ key, value, headers }: Outgoing) => ({ key: String(key), value: String(value), headers })
+const org_id = 'org_1'
+const rep = (id: number) => contentOf(repRecorded({ org_id, id: `rep_${id}` }))
 /** One more record than a run sends. */
 const many = Array.from({ length: RECORDS_MAX + 1 }, (_, offset) => ({ offset, at: offset }))
 
@@ -109,6 +118,84 @@ test('a run that is stopped between two records is not done: it tells what was s
     expect.stringContaining('events:0:1  rep_unknown  applied at'),
     'events:0:2  rep_unknown  would be applied',
   ])
+})
+
+/** Lines of a dry run, without topic and partition. */
+const outcomesOf = (lines: string[]): string[] =>
+  lines.splice(0).map(line => line.replace(/^\w+:0:(\d+) +\w+ +/, '$1 '))
+
+test('records of a partition are published again in the order of their offsets, whatever times they have', async () => {
+  const [active, departed] = [
+    { offset: 10, at: 2_000, ...rep(1) },
+    { offset: 11, at: 1_990, ...contentOf(repRecorded({ org_id, id: 'rep_1', status: 'departed' })) },
+  ]
+  const { publishAgain, lines } = world(parkedDocuments([departed, active]))
+  const expected = ['10 would be applied', '11 would be applied']
+  await publishAgain(false)
+  expect(outcomesOf(lines)).toEqual(expected)
+  await publishAgain(false, { positions: [departed, active].map(one => ({ ...one, topic: 'events', partition: 0 })) })
+  expect(outcomesOf(lines)).toEqual(expected)
+})
+
+describe('a record that another parked record takes back is refused', () => {
+  const needed = [
+    { offset: 1, at: 1, ...rep(1) },
+    { offset: 2, at: 2, ...contentOf(periodRecorded({ org_id })) },
+  ]
+  const cases = [
+    ['a payment with its void', 'events', payrollRecorded({ org_id }), payrollVoided({ org_id })],
+    [
+      'a payout with the one that replaces it',
+      'events',
+      payoutCalculated({ org_id }),
+      payoutCalculated({ org_id, id: 'payout_2', supersedes_id: 'payout_1' }),
+    ],
+    ['a key with its revocation', 'keys', keyCreated({ org_id }), keyRevoked({ org_id })],
+  ] as const
+  const refused = 'refused: another parked record reverses, revokes or replaces it; publish both in one run'
+  const stored = (topic: string, record: Outgoing, undoing: Outgoing, more: readonly Outgoing[] = []) =>
+    parkedDocuments([
+      ...(topic === 'events' ? needed : []),
+      { topic, offset: 3, at: 3, ...contentOf(record) },
+      ...[undoing, ...more].map((one, index) => {
+        return { code: 'payroll_reversal_invalid', topic, offset: 4 + index, at: 4, ...contentOf(one) } as const
+      }),
+    ])
+  const early = { filter: { code: ['rep_unknown'] } } as const
+
+  test.each(cases)('%s, unless both are published in one run', async (_, topic, record, undoing) => {
+    const { publishAgain, lines } = world(stored(topic, record, undoing))
+    expect(await publishAgain(false, early)).toBe(exitCodes.notAll)
+    expect(outcomesOf(lines).at(-1)).toBe(`3 ${refused}`)
+    expect(await publishAgain(false)).toBe(exitCodes.done)
+    expect(outcomesOf(lines).slice(-2)).toEqual(['3 would be applied', '4 would be applied'])
+  })
+
+  test('no other record is refused', async () => {
+    const others = [
+      payrollVoided({ org_id, reverses_id: 'payroll_9' }),
+      payrollVoided({ org_id: 'org_2' }),
+      { ...payrollVoided({ org_id }), value: '{' },
+    ]
+    const [first = payrollVoided({ org_id }), ...more] = others
+    const { publishAgain, lines } = world(stored('events', payrollRecorded({ org_id }), first, more))
+    expect(await publishAgain(false, early)).toBe(exitCodes.done)
+    expect(outcomesOf(lines).at(-1)).toBe('3 would be applied')
+  })
+
+  test('one copy of the void is enough, and another void is not', async () => {
+    const first = payrollVoided({ org_id })
+    const second = withHeaders(payrollVoided({ org_id, id: 'payroll_3', reverses_id: 'payroll_9' }), first.headers)
+    const run = async (copy: Outgoing) => {
+      const { publishAgain, lines } = world(stored('events', payrollRecorded({ org_id }), first, [copy]))
+      await publishAgain(false, {
+        positions: [1, 2, 3, 5].map(offset => ({ topic: 'events', partition: 0, offset })),
+      })
+      return outcomesOf(lines)[2]
+    }
+    expect(await run(first)).toBe('3 would be applied')
+    expect(await run(second)).toBe(`3 ${refused}`)
+  })
 })
 
 test('records with a time ahead of the clock are last in each list, which says so', async () => {

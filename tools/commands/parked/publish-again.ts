@@ -24,7 +24,7 @@ export default defineCommand({
       .option('--json', 'a line of JSON each'),
   help: `
 Publishes only records that would be applied. Skips records that are there already, so that a second run changes nothing, and refuses records that
-would be parked again. Waits until the projector has passed each record, and shows its outcome. If the wait ends or is interrupted before that, a
+would be parked again, and those that another parked record reverses, revokes or replaces, unless it publishes both. Waits until the projector has passed each record, and shows its outcome. If the wait ends or is interrupted before that, a
 sent record is shown as published again and not decided yet (exit code 1): run the same command later to see its outcome.`,
   asked: (positions: RecordPosition[], flags: Flags, command: Command) => {
     const filter = filterOf(flags)
