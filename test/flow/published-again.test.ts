@@ -97,7 +97,7 @@ test('a projector that was started later has the records that earlier ones parke
   })
 })
 
-test('interrupted between two records, it goes on with the second: none is published twice, and none is lost', async () => {
+test('a payout alone is refused while the next one is parked; interrupted between both, none is published twice or lost', async () => {
   const early = [
     ...(await topics.publish([payout({ id: 'payout_n', rep_id: 'rep_30' })])),
     ...(await topics.publish([payout({ id: 'payout_o', rep_id: 'rep_30', supersedes_id: 'payout_n' })])),
@@ -105,6 +105,8 @@ test('interrupted between two records, it goes on with the second: none is publi
   await topics.publish([repRecorded({ org_id: org, id: 'rep_30' })])
   await untilCaughtUp(projector)
   const before = await countInKafka(topics)
+  const alone = jsonLines(await again(...early.slice(0, 1).map(position), '--publish'))
+  expect(alone).toMatchObject([{ outcome: 'refused', reason: 'undone_by_parked' }])
   const interrupted = await publishAgainAfter({ topics, prefix }, [], early, 1)
   expect(interrupted.map(({ outcome }) => outcome)).toEqual(['applied', 'would_be_applied'])
   expect(await countInKafka(topics)).toBe(before + 1)
