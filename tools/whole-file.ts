@@ -7,7 +7,7 @@
  * that is there keeps its own.
  */
 import { randomUUID } from 'node:crypto'
-import { access, constants, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CommandError } from './failures.ts'
 
@@ -25,18 +25,27 @@ export const writeWhole = async (file: string, text: string, mode = CLOSED): Pro
   await syncDirectory(dirname(file))
 }
 
-/** Creates the file at once. A file that is there stays as it is. */
-export const createWhole = async (file: string, text: string, mode = CLOSED): Promise<void> => {
+/**
+ * Creates the file at once. A file that is there stays as it is.
+ * @returns whether it was created
+ */
+export const createWhole = async (file: string, text: string, mode = CLOSED): Promise<boolean> => {
   const temporary = await writeTemporary(file, text, mode)
   try {
     await link(temporary, file)
+    return true
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return
+    if (code === 'EEXIST') return false
     // Another process has removed the temporary file, mostly one that has created the file meanwhile.
-    if (code === 'ENOENT') return await access(file).catch(ifRemoved(file))
+    if (code === 'ENOENT') {
+      await access(file).catch(ifRemoved(file))
+      return false
+    }
     // This file system has no links.
+    if ((await lstat(file).catch(() => undefined)) !== undefined) return false
     await rename(temporary, file).catch(ifRemoved(file))
+    return true
   } finally {
     await rm(temporary, { force: true })
   }

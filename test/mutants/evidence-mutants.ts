@@ -150,8 +150,8 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'the file of a secret key may be read by all',
     inside: 'makeSigningKey',
-    find: 'mode: 0o600',
-    replace: 'mode: 0o644',
+    find: '0o600',
+    replace: '0o644',
     flow,
   },
   {

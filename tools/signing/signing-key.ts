@@ -1,5 +1,6 @@
 /** Keys that sign manifests: `commission evidence key` makes a pair, and `--sign FILE` reads the secret one. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import {
   createSigningKey,
   parseSigningKey,
@@ -8,6 +9,7 @@ import {
   textOfVerifierKey,
 } from '../../core/runtime/index.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { createWhole, syncDirectory } from '../whole-file.ts'
 
 export type MakeKeyOptions = { readonly name: string; readonly out: string; readonly json: boolean }
 type MakeKeySteps = { readonly out: (text: string) => void; readonly say: (line: string) => void }
@@ -18,12 +20,10 @@ export const makeSigningKey = async (
   { out, say }: MakeKeySteps,
 ): Promise<ExitCode> => {
   const key = createSigningKey(name)
-  await writeFile(file, `${textOfSigningKey(key)}\n`, { flag: 'wx', mode: 0o600 }).catch(
-    (error: { code?: unknown }) => {
-      if (error.code !== 'EEXIST') throw error
-      throw new CommandError(`${file} is there already, and stays as it is: choose another file`)
-    },
-  )
+  if (!(await createWhole(file, `${textOfSigningKey(key)}\n`))) {
+    throw new CommandError(`${file} is there already, and stays as it is: choose another file`)
+  }
+  await syncDirectory(dirname(file))
   const text = textOfVerifierKey(key.verifier)
   out(json ? `${JSON.stringify({ name, id: key.id, public_key: text })}\n` : `${text}\n`)
   say(`${file} has the secret key. Give the public key, which is on standard output, to those who verify`)
