@@ -56,9 +56,21 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'a key is removed before its receipt is written',
     inside: 'destroyKey',
-    find: '  const { vault_mount: mount = vault?.mount } = await writeReceipt(receiptFile, begun)\n',
+    find: "  const stored = await writeReceipt(receiptFile, { ...receipt, state: 'begun', ...where })\n",
     replace:
-      '  await rm(keyFile, { force: true })\n  const { vault_mount: mount = vault?.mount } = await writeReceipt(receiptFile, begun)\n',
+      "  await rm(keyFile, { force: true })\n  const stored = await writeReceipt(receiptFile, { ...receipt, state: 'begun', ...where })\n",
+  },
+  {
+    name: 'a key is destroyed while a shard that was searched cannot be compared',
+    inside: 'eraseSubject',
+    find: '  await refuseUncomparedCopies(live, NOTHING_DESTROYED, context)\n',
+    replace: '',
+  },
+  {
+    name: 'an erasure that one Vault did not end is completed by another one',
+    inside: 'destroyKey',
+    find: '!identities.includes(identity)',
+    replace: 'identities.length === 0',
   },
   {
     name: 'a key that Vault does not have counts as destroyed',

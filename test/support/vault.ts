@@ -5,8 +5,8 @@
  * the sources of Vault: 404 with no errors for a key that is not there, 404 with an error for an engine that is not
  * there, 400 for a key that may not be exported or deleted, 403 for a token, 503 while it is sealed. Of the pages
  * "/sys/health", "/sys/capabilities-self" and "Token auth method (API)" it has the part that the doctor asks: the
- * status of the health, the capabilities of the transit paths, and the time that the token has left. The first two
- * pages were read, the third was not.
+ * status of the health and the id of the cluster, the capabilities of the transit paths, and the time that the token
+ * has left. The first two pages were read, the third was not.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -25,6 +25,8 @@ export type VaultDouble = {
   readonly keys: Map<string, TransitKey>
   /** Tokens and their rights. */
   readonly tokens: Map<string, Rights>
+  /** The id that its health tells; undefined for none. */
+  cluster: string | undefined
   /** Seconds that each token has left; 0 for ever. */
   ttl: number
   /** Methods and paths of all requests. */
@@ -48,6 +50,7 @@ export const startVault = async (
       ['api-token', 'export'],
       ['eraser-token', 'all'],
     ]),
+    cluster: 'c1',
     ttl: 2_764_800,
     requests: [],
     underWay: { now: 0, most: 0 },
@@ -138,9 +141,12 @@ const decide = (vault: VaultDouble, mount: string, { method, url, body, token }:
   return [405, errors('unsupported operation')]
 }
 
-const healthOf = ({ trouble }: VaultDouble): [number, object] => {
+const healthOf = ({ trouble, cluster }: VaultDouble): [number, object] => {
   const [sealed, standby] = [trouble === 'sealed', trouble === 'standby']
-  return [sealed ? 503 : standby ? 429 : 200, { initialized: true, sealed, standby }]
+  return [
+    sealed ? 503 : standby ? 429 : 200,
+    { initialized: true, sealed, standby, ...(!sealed && { cluster_id: cluster }) },
+  ]
 }
 
 /** As the page shows it: each path of the request, at the top. */

@@ -19,9 +19,13 @@ export type ErasureReceipt = {
   readonly state?: 'begun'
   /** The mount of Vault that had the key, while the removal is begun. */
   readonly vault_mount?: string
+  /** Which Vault, while the removal is begun: its cluster, or its address. Absent in receipts of earlier versions. */
+  readonly vault?: string | undefined
   readonly erased_at: string
   readonly organization: string
   readonly rep: string
+  /** Another person of the same key, for whom an earlier run began to destroy it. */
+  readonly begun_for?: { readonly organization: string; readonly rep: string }
   readonly key_id: string
   /** The different sealed texts that the key sealed, and the SHA-256 over them, sorted, each with a line end. */
   readonly sealed_texts: number
@@ -54,7 +58,8 @@ const isLeft = async ({ directory, vault }: KeySources, id: string): Promise<boo
   (await exists(join(directory, keyFileOf(id)))) || (await isInVault(vault, id))
 
 /**
- * Writes the receipt as begun, removes the key, and completes the receipt. A complete one stays as it is.
+ * Writes the receipt as begun, removes the key, and completes the receipt with this one: an earlier run that only began
+ * may have found fewer texts, or another person of the same key. A complete one stays as it is.
  * @returns the stored receipt
  */
 export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): Promise<ErasureReceipt> => {
@@ -65,18 +70,24 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
   // Before the receipt: without the right to do this, nothing is changed.
   const inVault = vault !== undefined && (await isInVault(vault, key_id)) ? vault : undefined
   if (inVault) await change(inVault, key_id, 'POST', '/config', { deletion_allowed: true })
-  const begun = { ...receipt, state: 'begun', ...(inVault && { vault_mount: inVault.mount }) } as const
-  const { vault_mount: mount = vault?.mount } = await writeReceipt(receiptFile, begun)
-  if (mount !== vault?.mount) {
+  const identities = (await vault?.identities()) ?? []
+  const where = inVault && { vault_mount: inVault.mount, vault: identities[0] }
+  const stored = await writeReceipt(receiptFile, { ...receipt, state: 'begun', ...where })
+  const { vault_mount: mount = vault?.mount, vault: identity = identities[0] } = stored
+  if (mount !== vault?.mount || (identity !== undefined && !identities.includes(identity))) {
     const what = `the removal of ${key_id} from Vault, mount ${mount}, has not ended, and nobody can look there`
-    throw new CommandError(`${what}: set SEAL_KEYS_VAULT_URL and SEAL_KEYS_VAULT_MOUNT as then, and run the same again`)
+    const then = `as then${identity === undefined ? '' : ` (${identity})`}`
+    const advice = `set SEAL_KEYS_VAULT_URL and SEAL_KEYS_VAULT_MOUNT ${then}, and run the same again`
+    throw new CommandError(`${what}: ${advice}`)
   }
   if (inVault) await change(inVault, key_id, 'DELETE', '')
   await overwrite(keyFile)
   await rm(keyFile, { force: true })
   await syncDirectory(directory)
   if (await isLeft(sources, key_id)) throw new CommandError(`the key ${key_id} is there after its removal`)
-  await completeReceipt(receiptFile, receipt.erased_at)
+  const { organization, rep } = stored
+  const isOfSame = organization === receipt.organization && rep === receipt.rep
+  await completeReceipt(receiptFile, isOfSame ? receipt : { ...receipt, begun_for: { organization, rep } })
   return readReceipt(receiptFile)
 }
 
@@ -114,11 +125,11 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 export const storedReceipt = ({ directory }: KeySources, id: string): Promise<ErasureReceipt> =>
   readReceipt(join(directory, receiptFileOf(id)))
 
-/** Ends a receipt that is begun. Every other one stays as it is. */
-export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {
-  const { state, vault_mount: _, ...receipt } = await readReceipt(file)
+/** Ends a receipt that is begun, with what the last run found. Every other one stays as it is. */
+export const completeReceipt = async (file: string, found: Partial<ErasureReceipt>): Promise<void> => {
+  const { state, vault_mount: _mount, vault: _vault, ...receipt } = await readReceipt(file)
   if (state !== 'begun') return
-  await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`, AS_USUAL)
+  await writeWhole(file, `${JSON.stringify({ ...receipt, ...found }, null, 2)}\n`, AS_USUAL)
   await syncDirectory(dirname(file))
 }
 

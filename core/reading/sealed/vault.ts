@@ -3,7 +3,7 @@
  *   exportable transit key with this name.
  * Promises: at most SEAL_VAULT_CONNECTIONS requests are under way, and others wait for a connection. With a connection,
  *   a request ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting
- *   only: no redirect is followed.
+ *   only: no redirect is followed. A namespace is part of the mount: no header names one.
  * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`, with the reason. No key →
  *   `unknown`: only a receipt proves that it was destroyed.
  */
@@ -32,6 +32,8 @@ export type Vault = Pick<VaultOptions, 'mount'> & {
   readonly read: ReadSealKey
   /** Undefined if there was no answer. @param path below the mount */
   readonly send: (method: Method, path: string, body?: object) => Promise<VaultAnswer | undefined>
+  /** Tells this Vault from others at the same mount: the id of its cluster, unless it tells none, then its address. */
+  readonly identities: () => Promise<readonly string[]>
 }
 type Method = 'GET' | 'POST' | 'DELETE'
 
@@ -40,10 +42,10 @@ export const createVault = (options: VaultOptions): Vault => {
   const isTls = new URL(url).protocol === 'https:'
   const pool = { keepAlive: true, maxSockets: SEAL_VAULT_CONNECTIONS }
   const agent = isTls ? new TlsAgent({ ...pool, ...(ca !== undefined && { ca }) }) : new PlainAgent(pool)
-  const base = `${url.replace(/\/+$/, '')}/v1/${mount}`
+  const base = `${url.replace(/\/+$/, '')}/v1`
 
   /** Returns the answer of Vault, or the reason why Vault gave none. */
-  const ask = (method: Method, path: string, body?: object): Promise<VaultAnswer | string> =>
+  const ask = (method: Method, path: string, body?: object, below = mount): Promise<VaultAnswer | string> =>
     new Promise(resolve => {
       const json = body === undefined ? '' : JSON.stringify(body)
       const headers = {
@@ -51,7 +53,7 @@ export const createVault = (options: VaultOptions): Vault => {
         'x-vault-token': token() ?? '',
         'x-vault-request': 'true',
       }
-      const asked = (isTls ? tlsRequest : plainRequest)(`${base}/${path}`, { method, agent, headers })
+      const asked = (isTls ? tlsRequest : plainRequest)(`${base}/${below}/${path}`, { method, agent, headers })
       asked.once('socket', () => {
         const cancel = scheduleTimer(timeMax, () => asked.destroy(abortReason('time_is_up')))
         asked.once('close', cancel)
@@ -82,8 +84,22 @@ export const createVault = (options: VaultOptions): Vault => {
       const answer = await ask(...request)
       return typeof answer === 'string' ? undefined : answer
     },
+    identities: async () => [...clusterIn(await ask('GET', 'health', undefined, 'sys')), addressOf(url)],
     read: async id => keyIn(await ask('GET', `export/encryption-key/${id}/1`), described),
   }
+}
+
+/** Every node of a cluster tells its id, also without a token, but not while it is sealed, nor below a namespace. */
+const clusterIn = (answer: VaultAnswer | string): string[] => {
+  if (typeof answer === 'string') return []
+  const { cluster_id }: { cluster_id?: unknown } = answer.data ?? {}
+  return typeof cluster_id === 'string' && cluster_id !== '' ? [`cluster ${cluster_id}`] : []
+}
+
+/** Without the name and the password that the setting may have. */
+const addressOf = (url: string): string => {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname.replace(/\/+$/, '')}`
 }
 
 /** An `AbortError` means that the time is up. */

@@ -47,6 +47,23 @@ test('a receipt that is begun is that of an erasure that has not ended, and the 
   expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(later)
 })
 
+test('a completed receipt counts the texts that the last run found', async t => {
+  const { sources, putReceipt } = createKeys(t, ['k1'])
+  putReceipt('k1', JSON.stringify({ ...receipt('k1'), state: 'begun' }))
+  const last = { ...receipt('k1'), sealed_texts: 3, sealed_sha256: '1'.repeat(64) }
+  expect(await destroyKey(sources, last)).toEqual(last)
+})
+
+test('a receipt that was begun for another person of the same key names both once it is complete', async t => {
+  const { sources, putReceipt } = createKeys(t, ['k1'])
+  putReceipt('k1', JSON.stringify({ ...receipt('k1', 'rep_1'), state: 'begun' }))
+  const last = { ...receipt('k1', 'rep_2'), sealed_texts: 5 }
+  const both = { ...last, begun_for: { organization: 'org_a', rep: 'rep_1' } }
+  expect(await destroyKey(sources, last)).toEqual(both)
+  // A complete one stays.
+  expect(await destroyKey(sources, receipt('k1', 'rep_1'))).toEqual(both)
+})
+
 test('of a redaction that is begun, no key is left to destroy', async t => {
   const { sources, putReceipt } = createKeys(t, [])
   const id = `redacted-${'0a'.repeat(20)}`
@@ -132,7 +149,7 @@ describe('with Vault', () => {
     }
     await expect(destroyKey({ directory, vault: failing }, receipt('k1'))).rejects.toThrow(/the key is not destroyed/)
     const stored = () => JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))
-    const begun = { ...receipt('k1'), state: 'begun', vault_mount: 'transit' }
+    const begun = { ...receipt('k1'), state: 'begun', vault_mount: 'transit', vault: 'cluster c1' }
     const elsewhere = { ...sources.vault, mount: 'other', read: async () => ({ state: 'unknown' }) as const }
     for (const other of [undefined, elsewhere]) {
       expect(await keyStateOf({ directory, vault: other }, 'k1')).toBe('erasing')
@@ -144,6 +161,31 @@ describe('with Vault', () => {
     expect(await destroyKey(sources, receipt('k1'))).toEqual(receipt('k1'))
     expect([stored(), vault.keys.has('k1')]).toEqual([receipt('k1'), false])
     expect(await keyStateOf({ directory, vault: undefined }, 'k1')).toBe('erased')
+  })
+
+  test('an erasure that one Vault did not end is not completed by another Vault with the same mount', async t => {
+    const { directory, vault, sources, putReceipt } = await withVault(t)
+    const begun = { ...receipt('k1'), state: 'begun', vault_mount: 'transit' }
+    const another = await startVault(t)
+    const clientOf = (url: string) => createVault({ url, mount: 'transit', token: () => 'eraser-token', ca: undefined })
+    const begunAt = async (cluster: string | undefined, stored: string) => {
+      putReceipt('k1', JSON.stringify({ ...begun, vault: stored }))
+      another.cluster = cluster
+      return destroyKey({ directory, vault: clientOf(another.url) }, receipt('k1'))
+    }
+    for (const cluster of ['c2', undefined]) {
+      for (const stored of ['cluster c1', vault.url]) {
+        await expect(begunAt(cluster, stored)).rejects.toThrow(
+          `the removal of k1 from Vault, mount transit, has not ended, and nobody can look there: set SEAL_KEYS_VAULT_URL and SEAL_KEYS_VAULT_MOUNT as then (${stored})`,
+        )
+        expect(await keyStateOf(sources, 'k1')).toBe('erasing')
+      }
+    }
+    // Another address of the same cluster, the same address while the cluster is not told, and an earlier version.
+    expect(await begunAt('c1', 'cluster c1')).toEqual(receipt('k1'))
+    expect(await begunAt('c1', another.url)).toEqual(receipt('k1'))
+    putReceipt('k1', JSON.stringify(begun))
+    expect(await destroyKey({ directory, vault: clientOf(another.url) }, receipt('k1'))).toEqual(receipt('k1'))
   })
 
   test('without the right to delete, there is no receipt and the key stays', async t => {

@@ -98,7 +98,7 @@ export const writeRedaction = async (
 
 /** To call once the topics were compared with the redacted log. */
 export const completeRedaction = ({ list }: Redaction, keysDirectory: string, now: number): Promise<void> =>
-  completeReceipt(join(keysDirectory, receiptFileOf(list.key_id)), timeOf(now))
+  completeReceipt(join(keysDirectory, receiptFileOf(list.key_id)), { erased_at: timeOf(now) })
 
 /**
  * Lists the redactions of a log, by their receipts.

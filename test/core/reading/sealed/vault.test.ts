@@ -27,6 +27,20 @@ test('the secrets engine may be at another path, and the address may have a path
   })
 })
 
+test('a Vault is identified by its cluster, and by its address if it tells no cluster', async t => {
+  const vault = await startVault(t)
+  const address = `${vault.url}/of/team`
+  const identitiesAt = (url: string) =>
+    readerOf(vault, { url, mount: 'team/people', token: () => undefined }).identities()
+  expect(await identitiesAt(vault.url)).toEqual(['cluster c1', vault.url])
+  vault.cluster = undefined
+  expect(await identitiesAt(vault.url)).toEqual([vault.url])
+  // A proxy may have Vault below a path; the setting may have a password, which nothing else may show.
+  expect(await identitiesAt(`${address.replace('//', '//name:password@')}/`)).toEqual([address])
+  await vault.stop()
+  expect(await identitiesAt(vault.url)).toEqual([vault.url])
+})
+
 test('a key that is not there is unknown; a secrets engine that is not there is unavailable', async t => {
   const vault = await startVault(t, { ids: ['k1'] })
   expect(await readerOf(vault).read('other')).toEqual({ state: 'unknown' })
