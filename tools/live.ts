@@ -24,6 +24,8 @@ export type LiveStream = {
   readonly stream: Stream
   readonly identity: GenerationBody
   readonly layout: GenerationLayout
+  /** A recorded shard that could not be compared: it may have lost documents. */
+  readonly unknownShard?: string | undefined
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 
@@ -32,9 +34,32 @@ export type Live = Readonly<Record<Stream, LiveStream>>
  * @throws CommandError if nothing was projected under this prefix; StopError `index_missing`, `index_replaced`
  */
 export const readLive = async (send: Send, prefix: string): Promise<Live> => {
-  const live = await recordedLive(send, prefix)
-  for (const { identity } of Object.values(live)) await assertOwnIndices(identity, { send, prefix })
-  return live
+  const compared = async (one: LiveStream): Promise<LiveStream> => {
+    return { ...one, unknownShard: await assertOwnIndices(one.identity, { send, prefix }) }
+  }
+  const { events, 'api-keys': keys } = await recordedLive(send, prefix)
+  return { events: await compared(events), 'api-keys': await compared(keys) }
+}
+
+/** Returns a recorded shard of either stream that could not be compared when `readLive` read them. */
+export const unknownShardIn = ({ events, 'api-keys': keys }: Live): string | undefined =>
+  events.unknownShard ?? keys.unknownShard
+
+/**
+ * As the API before a checkpoint: documents may be missing in a shard that cannot be compared.
+ * @param refusal the end of the error, such as "Nothing was signed"; undefined for a command that only warns
+ * @throws CommandError
+ */
+export const refuseUncompared = (
+  shard: string | undefined,
+  refusal: string | undefined,
+  { say }: { readonly say: (line: string) => void },
+): void => {
+  if (shard === undefined) return
+  const what = `the shard ${shard} cannot be compared with the recorded one, and documents may be missing`
+  const advice = 'its node may be away, or this user lacks monitor on the indices (docs/access.md)'
+  if (refusal !== undefined) throw new CommandError(`${what}: ${advice}. ${refusal}`)
+  say(`${what}: ${advice}`)
 }
 
 /** As `readLive`, if no partition of it is read again after a restore. @throws also as `servedPositionsOf` */

@@ -21,7 +21,7 @@ import { ofOneCopy, refuseUnknown } from '../export/readers.ts'
 import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findKeyEvents } from '../keys/keys.ts'
-import { type Live, readProjection } from '../live.ts'
+import { type Live, readProjection, unknownShardIn } from '../live.ts'
 import { findParked, type RecordPosition } from '../parked/find.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
@@ -118,7 +118,8 @@ const writeClose = async (
   }
   const { name: generation } = read.generation
   const source = await steps.sourceOf(generation, org)
-  refuseUnknownShard(source, options, steps)
+  // Of both streams: `keys` is read from the indices of API keys.
+  refuseUnknownShard({ unknownShard: source.unknownShard ?? unknownShardIn(live) }, options, steps)
   const { topic, partition, rules_version } = source
   // Before long work.
   const keysEnd = positions['api-keys'][KEYS_PARTITION]?.position ?? 0
@@ -180,9 +181,10 @@ const writeClose = async (
   await writeFile(join(directory, PAGE_FILE), page)
   // Read again: another generation may have become live meanwhile, also one from which texts of people were redacted.
   const after = await steps.readTotals(org, momentOf(last.id))
-  assertSameProjection(before, await readProjection(send, prefix))
+  const then = await readProjection(send, prefix)
+  assertSameProjection(before, then)
   const now = await steps.sourceOf(after.position.generation.name, org)
-  refuseUnknownShard(now, options, steps)
+  refuseUnknownShard({ unknownShard: now.unknownShard ?? unknownShardIn(then.live) }, options, steps)
   const isSameSource = now.topic === topic && now.rules_version === rules_version
   if (!isSameSource || after.last?.seq !== last.seq) {
     throw new CommandError('another projection was made live meanwhile: close again. Nothing is written')

@@ -11,6 +11,7 @@ import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { assertOwnIndices, recordedIdentityOf } from '../generations/generations.ts'
+import { refuseUncompared } from '../live.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { AS_USUAL, writeWhole } from '../whole-file.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
@@ -39,18 +40,12 @@ export const sourceOf =
     return { ...source, ...(unknownShard !== undefined && { unknownShard }) }
   }
 
-/** As the API before a checkpoint. @throws CommandError before a signature while a shard cannot be compared */
+/** As `refuseUncompared`: an error before a signature. */
 export const refuseUnknownShard = (
-  { unknownShard }: ManifestSource,
+  { unknownShard }: { readonly unknownShard?: string | undefined },
   { sign }: { readonly sign?: string | undefined },
-  { say }: Pick<CommandContext, 'say'>,
-): void => {
-  if (unknownShard === undefined) return
-  const what = `the shard ${unknownShard} cannot be compared with the recorded one, and documents may be missing`
-  const advice = 'its node may be away, or this user lacks monitor on the indices (docs/access.md)'
-  if (sign !== undefined) throw new CommandError(`${what}: ${advice}. Nothing was signed`)
-  say(`${what}: ${advice}`)
-}
+  steps: Pick<CommandContext, 'say'>,
+): void => refuseUncompared(unknownShard, sign === undefined ? undefined : 'Nothing was signed', steps)
 
 /** The bytes of a file. */
 export type DescribedFile = { readonly file: string; readonly bytes: number; readonly sha256: string }

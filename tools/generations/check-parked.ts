@@ -20,7 +20,7 @@ import type { CommandContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
-import { lagOf } from '../live.ts'
+import { lagOf, refuseUncompared } from '../live.ts'
 import { assertOwnIndices, positionDocumentsOf, positionsOf, readAll } from './generations.ts'
 
 /** Offsets by partition. */
@@ -38,7 +38,7 @@ type Checked = {
  * a projector writes a parked record before it publishes a position after it.
  * @param from positions up to which records were checked before; undefined for none
  * @param force the operator's reason to swap in spite of such records
- * @throws CommandError if there are such records and no `force`
+ * @throws CommandError without `force` if there are such records, or if a shard that may have some cannot be compared
  */
 export const refuseUnparked = async (
   identity: GenerationBody,
@@ -53,7 +53,8 @@ export const refuseUnparked = async (
   const own = await positionsOf(identity, context)
   const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return { to, undecided: 0 }
-  await assertOwnIndices(live, context)
+  const refusal = force === undefined ? 'Nothing is changed. Try again, or --force with a reason' : undefined
+  refuseUncompared(await assertOwnIndices(live, context), refusal, context)
   if (from === undefined) {
     const servedFrom = ofLive.map(({ position, serve_from = 0, removing }) => (removing ? position + 1 : serve_from))
     refuseReadAgain(lagOf(servedFrom, decided), live, force, context)

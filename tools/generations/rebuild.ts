@@ -13,6 +13,7 @@ import { type RebuildContext, rebuildGeneration, streamOptions } from '../../cor
 import { changeGenerations, type Generations, prepareGeneration, readGeneration } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { refuseUncompared } from '../live.ts'
 import { assertOwnIndices, positionsOf, readAll, recordedIdentityOf } from './generations.ts'
 import { type ProgressSteps, reportProgress } from './progress.ts'
 import { findRemains } from './remains.ts'
@@ -58,7 +59,8 @@ export const rebuild = async (
   const trusted = await recordedIdentityOf((await readAll(context)).live, context)
   // The parked records of a generation that is followed have the offsets of its topic.
   const follows = context.grown ? undefined : followedBy(rulesVersion, trusted)
-  if (follows !== undefined) await assertOwnIndices(trusted, context)
+  // Only a warning: nobody reads it yet, and `swap` refuses while a shard of the parked records cannot be compared.
+  if (follows !== undefined) refuseUncompared(await assertOwnIndices(trusted, context), undefined, context)
   const source = await describeSource(admin, topics.events)
   if (context.grown !== true) assertSameSource(trusted, source)
   // Remains of generations may have higher numbers than `highest`: older versions did not store it.

@@ -4,25 +4,17 @@
  */
 import { hash } from 'node:crypto'
 import type { KeySources } from '../../core/reading/index.ts'
-import { assertSeesAll } from '../../core/store/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf } from '../generations/generations.ts'
-import { INCLUDED_WAIT_MS } from '../limits.ts'
-import {
-  copyIn,
-  includedUpTo,
-  type LiveProjection,
-  readProjection,
-  readProjectionUpTo,
-  readServedLive,
-} from '../live.ts'
+import { readLive } from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
-import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
+import { type FoundText, findTexts, searchedGenerations } from './find-subjects.ts'
+import { firstSince, liveGeneration, refuseUncomparedCopies, sameProjection, wholeProjection } from './live-copies.ts'
 import type { Subject } from './person-in-bytes.ts'
 
 export type SubjectsContext = CommandContext & {
@@ -47,6 +39,7 @@ export type EraseSubjectOptions = Subject & {
 export const listSubjects = async ({ org, json }: ListSubjectsOptions, context: SubjectsContext): Promise<ExitCode> => {
   const { out, say } = context
   const live = await liveGeneration(context)
+  await warnOfUncompared(context)
   // Counts and key ids only: an organization may have more texts than memory holds.
   const reps = new Map<string, { readonly counts: Counts; readonly ids: Set<string> }>()
   for await (const found of withProgress(findTexts(live, org, undefined), context)) {
@@ -69,6 +62,10 @@ export const listSubjects = async ({ org, json }: ListSubjectsOptions, context: 
   return exitCodes.done
 }
 
+/** In a shard that cannot be compared, texts may be missing. */
+const warnOfUncompared = async (context: SubjectsContext): Promise<void> =>
+  refuseUncomparedCopies(await readLive(context.send, context.prefix), undefined, context)
+
 /** Shows where the texts of a person are, in each generation and sandbox. */
 export const reportSubject = async (
   { org, rep, json }: ReportSubjectOptions,
@@ -77,6 +74,7 @@ export const reportSubject = async (
   const { out } = context
   const { topic, partitions } = await identityOf((await liveGeneration(context)).name, context)
   const partition = partitionOf(org, partitions)
+  await warnOfUncompared(context)
   const generations = []
   for (const { generation, texts } of await findEverywhere({ org, rep }, context)) {
     generations.push({
@@ -123,6 +121,7 @@ export const eraseSubject = async (
     throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
   }
   const before = await wholeProjection(completeUpTo, context)
+  await refuseUncomparedCopies(before.live, confirm === undefined ? undefined : NOTHING_DESTROYED, context)
   const found = await findEverywhere({ org, rep }, context)
   const texts = found.flatMap(({ texts }) => texts.filter(isNamed))
   const keys = keysOf(texts)
@@ -166,7 +165,8 @@ export const eraseSubject = async (
   // The searches take minutes: what was projected meanwhile is searched directly before.
   const after = await sameProjection(before, context)
   await refuseLosses(searched, stream => firstSince(before.positions[stream], after.positions[stream]), context)
-  await sameProjection(before, context)
+  const { live } = await sameProjection(before, context)
+  await refuseUncomparedCopies(live, NOTHING_DESTROYED, context)
   for (const receipt of receipts) {
     const { key_id } = receipt
     if (states[key_id] === 'erased') {
@@ -183,6 +183,8 @@ export const eraseSubject = async (
   )
   return end()
 }
+
+const NOTHING_DESTROYED = 'Nothing was destroyed'
 
 /** Says where an erasure makes texts unreadable. */
 const lossLine = (found: readonly FoundIn[], texts: readonly FoundText[]): string => {
@@ -257,13 +259,6 @@ const refuseLosses = async (
   throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
 }
 
-type Positions = LiveProjection['positions'][Stream]
-/** The lowest offset that was projected meanwhile; undefined if nothing was. A partition at rest does not count. */
-const firstSince = (before: Positions, after: Positions): number | undefined => {
-  const advanced = before.filter(({ position }, partition) => after[partition]?.position !== position)
-  return advanced.length === 0 ? undefined : Math.min(...advanced.map(({ position }) => position))
-}
-
 type FoundIn = { readonly generation: string; readonly texts: readonly FoundText[] }
 
 /** @throws CommandError if no generation has a rep of this id */
@@ -280,53 +275,6 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
   }
   if (found.some(({ texts }) => texts.some(isNamed))) return found
   throw new CommandError(`${subject.org} has no ${subject.rep} (npx commission subjects list ${subject.org})`)
-}
-
-const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {
-  const live = (await readServedLive(context.send, context.prefix)).events.identity.generation
-  const searched = await searchedGenerations(context)
-  await assertSeesAll(
-    searched.flatMap(({ indices }) => indices),
-    { request: context.send },
-  )
-  const found = searched.find(({ label }) => label === live)
-  if (found) return found
-  throw new CommandError(`generation ${live} is gone`)
-}
-
-/**
- * Returns the live projection, which includes what was published before the command began. No search finds the
- * rest: a destroyed key could seal it, and other keys of the person would stay.
- * @param completeUpTo it need not include what was published later
- * @throws CommandError if it includes less after INCLUDED_WAIT_MS; also as `readServedLive`
- */
-const wholeProjection = async (completeUpTo: number | undefined, context: SubjectsContext): Promise<LiveProjection> => {
-  const moment = completeUpTo ?? context.now()
-  const projection = await readProjectionUpTo(moment, INCLUDED_WAIT_MS, context)
-  const included = includedUpTo(projection)
-  if (included >= moment) return projection
-  const what = `the documents include only what was published up to ${timeOf(included)}`
-  const advice = `Is the projector running? To leave out what was published later: --complete-up-to ${timeOf(included)}`
-  throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
-}
-
-/**
- * Reads the positions again.
- * @throws CommandError if a live copy was replaced, or taken over, since. It can lack texts of others. Also as
- *   `readServedLive`
- */
-const sameProjection = async (before: LiveProjection, { send, prefix }: SubjectsContext): Promise<LiveProjection> => {
-  const now = await readProjection(send, prefix)
-  if (copiesIn(now) === copiesIn(before)) return now
-  const why = 'a copy was restored or taken over, ids of shards were recorded, or a wrong clock was corrected'
-  const what = `another generation was made live meanwhile, ${why}`
-  throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
-}
-
-/** Names the live copies of both streams. `adopt` and `rewind` raise `taken_back`. */
-const copiesIn = (projection: LiveProjection): string => {
-  const { generation } = projection.live.events.identity
-  return JSON.stringify([generation, copyIn(projection, 'events'), copyIn(projection, 'api-keys')])
 }
 
 /** Shows the number of documents from time to time, and stops with the command. */

@@ -10,6 +10,7 @@ import { type CloseOptions, type CloseSteps, closePeriod } from '../../../tools/
 import type { ManifestSource } from '../../../tools/export/manifest.ts'
 import { sending } from '../../support/answering.ts'
 import { emptyCopy } from '../../support/growing-copies.ts'
+import { answerIds, recordedIds } from '../../support/shard-answers.ts'
 import { disk } from '../../support/watched-disk.ts'
 
 vi.mock('node:fs/promises', async original =>
@@ -18,7 +19,11 @@ vi.mock('node:fs/promises', async original =>
 
 const ORG = 'org_a'
 const identity = { generation: 'g1', topic: 'events', topic_id: 'id', cluster_id: 'c', partitions: 2, rules_version: 5 }
-const keysIdentity = { ...identity, generation: 'api-keys', topic: 'keys', partitions: 1, rules_version: 1 }
+const indicesOfKeys = ['p-control', 'p-api-keys']
+const keysIdentity = {
+  ...{ ...identity, generation: 'api-keys', topic: 'keys', partitions: 1, rules_version: 1 },
+  ...recordedIds(indicesOfKeys),
+}
 
 /** Where records of the organization are parked: its own partition is 1, and its last change there has offset 9. */
 type Place = readonly [partition: number, offset: number]
@@ -54,6 +59,9 @@ const pageOf = (kind: ListKind, bodies: readonly { readonly id: string; readonly
   return sliceSearch(Buffer.from(answer), [{ name: `p-g1-${kind}`, kind }], ORG)
 }
 
+/** A shard of the events that cannot be compared, and shards of API keys whose ids Elasticsearch does not tell. */
+type Hiding = { readonly source?: Partial<ManifestSource>; readonly hidden?: readonly string[] }
+
 /** `after`: called when the records are read, before the end. */
 const given = (
   after: (live: {
@@ -63,10 +71,11 @@ const given = (
     id: string
     source: ManifestSource
     positions: Record<string, object>
+    hidden: readonly string[]
   }) => void = () => undefined,
   parked: readonly Place[] = [],
   keys: readonly KeyAt[] = [],
-  more: Pick<CloseOptions, 'sign'> & { readonly source?: Partial<ManifestSource> } = { sign: undefined },
+  more: Pick<CloseOptions, 'sign'> & Hiding = { sign: undefined },
 ) => {
   const positions: Record<string, object> = {
     'position:api-keys:0': { position: 12 },
@@ -84,10 +93,13 @@ const given = (
     seq: 9,
     id: 'made first',
     source: { topic: 'events', partition: 1, rules_version: 5, ...more.source },
+    hidden: more.hidden ?? [],
   }
   const shards = { total: 1, successful: 1, skipped: 0, failed: 0 }
   const said: string[] = []
   const send = sending(async ({ path, body }) => {
+    const ids = answerIds(path, indicesOfKeys, live.hidden)
+    if (ids !== undefined) return ids
     if (!path.includes('_mget')) {
       const hits = path.includes('parked/_search')
         ? parkedHits(parked, body)
@@ -197,15 +209,20 @@ test('while a recorded shard cannot be compared, a close warns, and is not signe
   const sign = join(emptyCopy(), 'key')
   writeFileSync(sign, textOfSigningKey(createSigningKey('example.org')))
   const unknown = { unknownShard: 'p-g1-payouts/0' }
-  const refusal = 'the shard p-g1-payouts/0 cannot be compared with the recorded one, and documents may be missing'
-  const laterUnknown = (live: { source: ManifestSource }): void => {
-    live.source = { ...live.source, ...unknown }
-  }
-  for (const [source, after] of [[unknown], [{}, laterUnknown]] as const) {
-    const signed = given(after, [], [], { sign, source })
-    await expect(signed.close()).rejects.toThrow(/^the shard p-g1-payouts\/0 cannot be compared.* Nothing was signed$/)
+  const hidden = ['p-api-keys/0']
+  const cases: [shard: string, Hiding, after?: Parameters<typeof given>[0]][] = [
+    [unknown.unknownShard, { source: unknown }],
+    [unknown.unknownShard, {}, live => (live.source = { ...live.source, ...unknown })],
+    // The keys of the organization are read from it.
+    ['p-api-keys/0', { hidden }, live => (live.hidden = [])],
+    ['p-api-keys/0', {}, live => (live.hidden = hidden)],
+  ]
+  for (const [shard, hiding, after] of cases) {
+    const refusal = `the shard ${shard} cannot be compared with the recorded one, and documents may be missing`
+    const signed = given(after, [], [], { sign, ...hiding })
+    await expect(signed.close()).rejects.toThrow(new RegExp(`^${refusal}.* Nothing was signed$`))
     expect(readdirSync(signed.folder)).toEqual([])
-    const unsigned = given(after, [], [], { sign: undefined, source })
+    const unsigned = given(after, [], [], { sign: undefined, ...hiding })
     expect(await unsigned.close()).toBe(0)
     expect(unsigned.said.join('\n')).toContain(refusal)
   }

@@ -8,10 +8,11 @@ import { given } from './swap-world.ts'
 describe('a rollback to other rules', () => {
   type OnSearch = (count: number, parkedByLive: string[], reached: Record<'g1' | 'g2', number[]>) => void
   /** Called before and after each search of parked records, with its number from 1. */
-  const givenRollback = ({ before, after }: { readonly before?: OnSearch; readonly after?: OnSearch }) => {
+  type Given = { readonly before?: OnSearch; readonly after?: OnSearch; readonly hidden?: readonly string[] }
+  const givenRollback = ({ before, after, hidden }: Given) => {
     const live = { generation: 'g2', previous: 'g1', floor: [5, 7], alone: { g2: [0, 0] } }
     const parked = { g1: [], g2: [] as string[] }
-    const its = given({ live, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
+    const its = given({ live, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked, ...(hidden && { hidden }) })
     let searches = 0
     const send = sending(async request => {
       if (!request.path.endsWith('/_search')) return its.context.send(request)
@@ -49,6 +50,16 @@ describe('a rollback to other rules', () => {
     }
     await expect(rollback()).rejects.toThrow('1 record that g2 parked is applied in g1: t:1:7')
     expect(state.live.generation).toBe('g2')
+  })
+
+  test('is refused without a reason while a shard of the live one cannot be compared: parked records may be missing', async () => {
+    const shard = 'p-g2-parked/0'
+    const { state, said, rollback } = givenRollback({ hidden: [shard] })
+    await expect(rollback()).rejects.toThrow(new RegExp(`^the shard ${shard} cannot be compared.*Nothing is changed`))
+    expect(state.live.generation).toBe('g2')
+    await rollback('its node does not come back')
+    expect(said).toContainEqual(expect.stringContaining(`the shard ${shard} cannot be compared`))
+    expect(state.live.generation).toBe('g1')
   })
 
   test('is made while the live one publishes all the time, and parks nothing', async () => {

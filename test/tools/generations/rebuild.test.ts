@@ -1,15 +1,16 @@
-/** `rebuild --unless-spare`, as the Job of the chart runs it. */
+/** How `rebuild` begins, also with `--unless-spare`, as the Job of the chart runs it. */
 import { expect, test } from 'vitest'
 import { type RebuildSteps, rebuild } from '../../../tools/generations/rebuild.ts'
 import { given } from './swap-world.ts'
 
 /** Asks Kafka only to make a generation. */
-const run = async (live: object, unlessSpare: boolean, of: object = {}) => {
-  const { context, said } = given({ live, positions: { g1: [0, 0], g2: [0, 0] } })
+const run = async (live: object, unlessSpare: boolean, of: object = {}, hidden: readonly string[] = []) => {
+  const { context, said } = given({ live, positions: { g1: [0, 0], g2: [0, 0] }, hidden })
+  const describeCluster = async () => {
+    throw new Error(['makes a generation', ...said].join('; '))
+  }
   const kafka = {
-    admin: () => {
-      throw new Error('makes a generation')
-    },
+    admin: () => ({ connect: async () => undefined, disconnect: async () => undefined, describeCluster }),
   }
   const steps = { ...context, kafka, topics: { events: 't', 'api-keys': 'k' }, rulesVersion: 1, ...of }
   return { code: await rebuild({ maxRate: 1, unlessSpare, json: false }, steps as unknown as RebuildSteps), said }
@@ -30,4 +31,11 @@ test.each([
   ['beside one of another topic', spare, true, { topics: { events: 'other', 'api-keys': 'k' } }],
 ])('%s a generation is made', async (_, live, unlessSpare, of) => {
   await expect(run(live, unlessSpare, of)).rejects.toThrow('makes a generation')
+})
+
+test('under other rules, a rebuild says that a shard of the generation that it follows cannot be compared', async () => {
+  const what = 'the shard p-g1-parked/0 cannot be compared'
+  const hidden = ['p-g1-parked/0']
+  await expect(run(spare, false, { rulesVersion: 2 }, hidden)).rejects.toThrow(`makes a generation; ${what}`)
+  await expect(run(spare, false, {}, hidden)).rejects.toThrow(/^makes a generation$/)
 })

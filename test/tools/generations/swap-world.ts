@@ -1,6 +1,7 @@
 /** The control and parked documents of two generations, which a test changes. Only waiting moves the clock. */
 import { expect } from 'vitest'
 import { primariesAnswer, sending } from '../../support/answering.ts'
+import { answerIds, recordedIds } from '../../support/shard-answers.ts'
 
 type Given = {
   readonly live?: object
@@ -15,6 +16,8 @@ type Given = {
   readonly servedFrom?: Readonly<Partial<Record<'g1' | 'g2', readonly number[]>>>
   /** Ids of the records that each generation has parked. */
   readonly parked?: Readonly<Record<'g1' | 'g2', readonly string[]>>
+  /** Shards whose ids Elasticsearch does not tell. Ids are recorded if this is given. */
+  readonly hidden?: readonly string[]
 }
 
 export const given = ({
@@ -25,6 +28,7 @@ export const given = ({
   positions,
   servedFrom = {},
   parked = { g1: [], g2: [] },
+  hidden,
 }: Given) => {
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
   const reached = { g1: [...positions.g1], g2: [...positions.g2] }
@@ -45,14 +49,17 @@ export const given = ({
     const rules_version = generation === 'g2' && follows !== undefined ? 2 : 1
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     const cluster_id = generation === 'g2' ? cluster : 'c'
+    const ids = hidden === undefined ? {} : recordedIds([`p-${generation}-parked`])
     const redacted = generation === 'g1' && redactedTo !== undefined ? { redacted_to: redactedTo } : {}
     return {
       kind,
-      body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed, ...redacted },
+      body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed, ...redacted, ...ids },
     }
   }
   const send = sending(async request => {
     const { method, path, body, query } = request
+    const ids = answerIds(path, ['p-control', 'p-g1-parked', 'p-g2-parked'], hidden)
+    if (ids !== undefined) return ids
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (index === '_bulk') return primariesAnswer(request, sourceOf)
     if (index === '_mget') {

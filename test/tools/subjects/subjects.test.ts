@@ -18,6 +18,7 @@ import { sending } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import type { Scope } from '../../support/scope.ts'
 import { createKeys, seal } from '../../support/seal.ts'
+import { answerIds, recordedIds } from '../../support/shard-answers.ts'
 
 const org = 'org_1'
 const rep = 'rep_7'
@@ -29,10 +30,10 @@ const world = (t: Scope, texts: readonly string[]) => {
   const engine = new MemoryElasticsearch()
   const put = {
     live: (body: LiveDocument['body']) => engine.put('p-control', LIVE_ID, 1, { kind: 'live', body }),
-    generation: (body: object) =>
-      engine.put('p-control', generationId('g1'), 1, {
+    generation: (body: object, generation = 'g1') =>
+      engine.put('p-control', generationId(generation), 1, {
         kind: 'generation',
-        body: { ...source, generation: 'g1', topic: 'events', ...body },
+        body: { ...source, generation, topic: 'events', ...body },
       }),
     position: (body: Partial<PositionDocument['body']>, generation = 'g1', partition = 0) =>
       engine.put('p-control', positionId(generation, partition), 1, {
@@ -52,9 +53,8 @@ const world = (t: Scope, texts: readonly string[]) => {
   }
   put.live({ generation: 'g1' })
   put.generation({})
-  for (const [name, body] of [['g2', { topic: 'events' }] as const, ['api-keys', { topic: 'keys' }] as const]) {
-    const document = { kind: 'generation', body: { ...source, generation: name, ...body } }
-    engine.put('p-control', generationId(name), 1, document)
+  for (const [name, topic] of [['g2', 'events'] as const, ['api-keys', 'keys'] as const]) {
+    put.generation({ topic }, name)
     // No projector publishes a time of API keys.
     put.position({ time: name === 'g2' ? 2 : 0 }, name)
   }
@@ -73,12 +73,16 @@ const world = (t: Scope, texts: readonly string[]) => {
     afterSearch: (_: number): void => undefined,
     /** Called when the command waits. */
     onSleep: (): void => undefined,
+    /** Shards whose ids Elasticsearch does not tell. */
+    hidden: [] as readonly string[],
   }
   const context = {
     send: sending(async (request, signal) => {
       if (request.path.startsWith('/_resolve/index/p-sandbox')) return { status: 404, body: {} }
       if (request.path.startsWith('/_resolve/'))
-        return { status: 200, body: { indices: ['p-g1-reps', 'p-g1-parked'].map(name => ({ name })) } }
+        return { status: 200, body: { indices: ['p-g1-reps', 'p-g1-parked', 'p-g2-reps'].map(name => ({ name })) } }
+      const ids = answerIds(request.path, ['p-control', ...recorded.map(({ index }) => index)], steps.hidden)
+      if (ids !== undefined) return ids
       if (request.path === '/p-g1-reps/_pit') {
         steps.onSearch(searches)
         const opened = await engine.send(request, signal)
@@ -109,6 +113,36 @@ const rangesIn = (body: unknown): object[] => {
   const { query, _source } = body as { query: { bool?: { filter: { range?: object }[] } }; _source?: unknown }
   return _source ? (query.bool?.filter ?? []).flatMap(({ range }) => range ?? []) : []
 }
+
+const recorded = [
+  { what: 'of the live copy', generation: 'g1', index: 'p-g1-reps' },
+  { what: 'of parked records of API keys', generation: 'api-keys', index: 'p-api-keys-parked' },
+  { what: 'of a spare generation', generation: 'g2', index: 'p-g2-reps' },
+]
+
+test.for(recorded)(
+  'no key is destroyed while a shard $what cannot be compared, and without --confirm an erasure warns',
+  async ({ generation, index }, t) => {
+    const { erase, put, steps, said, isKeyThere, isReceiptThere } = world(t, [sealed])
+    put.generation(recordedIds([index]), generation)
+    const what = `the shard ${index}/0 cannot be compared with the recorded one, and documents may be missing`
+    steps.hidden = [`${index}/0`]
+    await expect(erase()).rejects.toThrow(new RegExp(`^${what}.* Nothing was destroyed$`))
+    expect(await erase({ confirm: undefined })).toBe(exitCodes.done)
+    expect(said[0]).toContain(what)
+    // Its node goes away during the searches.
+    steps.hidden = []
+    steps.onSearch = () => {
+      steps.hidden = [`${index}/0`]
+    }
+    await expect(erase()).rejects.toThrow('Nothing was destroyed')
+    expect([isKeyThere(), isReceiptThere()]).toEqual([true, false])
+    steps.hidden = []
+    steps.onSearch = () => undefined
+    expect(await erase()).toBe(exitCodes.done)
+    expect(isKeyThere()).toBe(false)
+  },
+)
 
 const meanwhile: Readonly<Record<string, (put: World['put']) => void>> = {
   'another generation was made live': put => put.live({ generation: 'g2' }),
