@@ -56,7 +56,7 @@ import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './rea
 import type { Redaction } from './redaction/redact-log.ts'
 import { readRedaction } from './redaction/redaction-files.ts'
 import { compareWithArchive, DiffersFromArchive } from './restore-partition.ts'
-import { readSignedManifests } from './signed-manifests.ts'
+import { readSignedManifests } from './verify.ts'
 
 export type AdoptSourceOptions = {
   readonly archive: string

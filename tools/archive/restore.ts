@@ -34,9 +34,9 @@ import {
   LongerThanArchive,
   type PartitionRestore,
 } from './restore-partition.ts'
-import { readSignedManifests } from './signed-manifests.ts'
 import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
+import { readSignedManifests } from './verify.ts'
 
 export type RestoreOptions = {
   readonly from: string

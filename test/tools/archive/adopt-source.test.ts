@@ -83,9 +83,9 @@ const adoptingFrom = async (
   for (const manifest of Object.values(manifests)) await writeManifest(target, manifest)
   if (record !== undefined) await archiveRecord(target, { stream: 'events', topic: 't', cluster_id: 'A' }, 2)
   const engine = new MemoryElasticsearch()
-  engine.definitions = definedIndices('p', { generation: 'g1' })
   const store = (id: string, kind: string, body: object) => engine.put('p-control', id, 1, { kind, body })
   const { 'api-keys': _, ...kept } = stored
+  engine.definitions = definedIndices('p', ...Object.keys(kept).map(generation => ({ generation })))
   store(LIVE_ID, 'live', { generation: 'g1', kept: Object.keys(kept) })
   for (const [generation, { cluster_id, serve_from }] of Object.entries(stored)) {
     const source = generation === 'api-keys' ? keys : events
