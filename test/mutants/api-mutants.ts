@@ -187,7 +187,7 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a replacement is shown before it is published',
     inside: 'isReplaced',
-    file: 'core/store/positions/publish.ts',
+    file: 'core/store/positions/position.ts',
     find: 'boolean => untilSeq < publishedTo',
     replace: 'boolean => untilSeq <= publishedTo',
     flow: WALKS,

@@ -5,7 +5,9 @@
  *   back only if the projector took it back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
- * `isVisible` in `publish.ts` defines which records a reader at a position sees.
+ * Only this file defines which records a reader sees (`isVisible`), and which of them are replaced (`isReplaced`).
+ * `seq` of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
+ * Everything at an offset below the position is searchable.
  *
  * If a swap came between the reads of a position and of the live document, this one names another generation, and the
  * request starts again with that one. Until then a document may be unreadable: the generation that this process read
@@ -50,6 +52,19 @@ export type ReadPosition = {
   /** How often a time of the partition was taken back. */
   readonly takenBack: number
 }
+type AtPosition = Pick<ReadPosition, 'publishedTo'>
+
+/** Whether a record was made before `publishedTo`, replaced since or not. */
+export const isVisible = (seq: number, { publishedTo }: AtPosition): boolean => seq < publishedTo
+
+/** Whether a reader at this position may know that a record is replaced. */
+export const isReplaced = (untilSeq: number, { publishedTo }: AtPosition): boolean => untilSeq < publishedTo
+
+/** `isVisible` as a range of `seq` in a search. */
+export const visibleRange = ({ publishedTo }: AtPosition) => ({ lt: publishedTo })
+/** The opposite of `isReplaced`, as a range of `until_seq` in a search. */
+export const notReplacedRange = ({ publishedTo }: AtPosition) => ({ gte: publishedTo })
+
 /**
  * `name` is part of the names of its indices, and of its documents in the control index. If all indices of the prefix
  * were deleted and made anew, the same name returns with another `id`. A process remembers what it read of a generation

@@ -7,9 +7,7 @@
  * that was read, and merges what another owner wrote. A stored position that went back is not merged: that would pass
  * over documents that a restored copy lacks. Only a time ahead of all clocks is taken back, which is counted.
  *
- * Only this file defines which records a reader sees (`isVisible`), and which of them are replaced (`isReplaced`).
- * `seq` of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
- * Everything at an offset below the position is searchable.
+ * `isVisible` in `position.ts` defines which records a reader at a position sees.
  */
 import {
   type PartitionTime,
@@ -27,20 +25,6 @@ import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { isLaterTime, withTime } from './times-cache.ts'
 
 export type PublishedState = PositionDocument['body']
-
-/** A position at which a request reads. */
-type AtPosition = { readonly publishedTo: number }
-
-/** Whether a record was made before `publishedTo`, replaced since or not. */
-export const isVisible = (seq: number, { publishedTo }: AtPosition): boolean => seq < publishedTo
-
-/** Whether a reader at this position may know that a record is replaced. */
-export const isReplaced = (untilSeq: number, { publishedTo }: AtPosition): boolean => untilSeq < publishedTo
-
-/** `isVisible` as a range of `seq` in a search. */
-export const visibleRange = ({ publishedTo }: AtPosition) => ({ lt: publishedTo })
-/** The opposite of `isReplaced`, as a range of `until_seq` in a search. */
-export const notReplacedRange = ({ publishedTo }: AtPosition) => ({ gte: publishedTo })
 
 type PositionSteps = {
   readonly index: string

@@ -1,6 +1,6 @@
-/** Which records a reader at a published position sees: core/store/positions/publish.ts. */
+/** Which records a reader at a published position sees: core/store/positions/position.ts. */
 import { expect, test } from 'vitest'
-import { isReplaced, isVisible } from '../../../../core/store/positions/publish.ts'
+import { isReplaced, isVisible } from '../../../../core/store/positions/position.ts'
 
 const position = { publishedTo: 10 }
 
