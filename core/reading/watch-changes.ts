@@ -49,7 +49,7 @@ import {
   LOOK_RETRY_INTERVAL,
   WAKES_PER_LOOK,
 } from './limits.ts'
-import type { ProjectionTime } from './pages/as-of.ts'
+import type { ProjectionTime } from './pages/read-list.ts'
 import { textOfName } from './pages/read-parameters.ts'
 
 export type ChangeWatch = {

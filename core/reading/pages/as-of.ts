@@ -19,16 +19,11 @@
  * published, and the instant is refused. Such a time may come true later, and then takes part. This can only change
  * answers into refusals, because an event after it has an earlier time.
  */
-import { LRUCache } from 'lru-cache'
 import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../../schemas/limits.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
-import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { lruOptions, Refusal, unavailable } from '../../runtime/index.ts'
 import {
-  anyHit,
   isVisible,
-  ORGANIZATIONS_REMEMBERED,
-  type PositionReader,
   type ReadPosition,
   type ReadScope,
   type ScopedSearch,
@@ -38,15 +33,8 @@ import {
 } from '../../store/index.ts'
 import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
 import { createAgreed } from './agreed.ts'
-import { invalidAsOf, type Moment } from './read-parameters.ts'
-
-/** @param changeOffset offset of the change that `as_of` names, if the change exists */
-export type PositionAsOf = (
-  scope: ReadScope,
-  position: ReadPosition,
-  asOf: Moment | undefined,
-  changeOffset: number | undefined,
-) => Promise<ReadPosition>
+import type { PositionAsOf, ProjectionTime } from './read-list.ts'
+import { invalidAsOf } from './read-parameters.ts'
 
 /** Creates the search for the position at a moment. @param now milliseconds since 1970 */
 export const createPositionAsOf = (
@@ -122,45 +110,3 @@ const undecided = (): Refusal =>
       'One of them is wrong, or not in the order of publishing. Use the id of a change, or another instant.',
     ].join(' '),
   })
-
-export type ProjectionTime = (
-  scope: ReadScope,
-  position: ReadPosition,
-  /** Whether the caller found records of the organization. */
-  found: 'records' | 'unknown',
-) => Promise<number>
-
-/**
- * Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete: that of the partition.
- * For an organization without records it is the oldest time of all partitions, so that nobody can tell which partition
- * is idle.
- */
-export const createProjectionTime = (
-  search: ScopedSearch,
-  oldestTime: PositionReader['oldestTime'],
-): ProjectionTime => {
-  const withRecords = new LRUCache<string, true>(lruOptions(ORGANIZATIONS_REMEMBERED))
-
-  const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
-    const where = position.generation.layout.searchOf(listKinds, scope.org)
-    return anyHit(await searchSmall(search, where, anyRecordBody(where, position), scope))
-  }
-
-  return async (scope, position, found) => {
-    const { org } = scope
-    if (found === 'records') withRecords.set(org, true)
-    if (withRecords.get(org)) return position.time
-    // Never later than the page: the first records may have been published after it.
-    if (!(await hasRecords(scope, position)))
-      return Math.min(position.time, await oldestTime(position.generation, scope))
-    withRecords.set(org, true)
-    return position.time
-  }
-}
-
-const anyRecordBody = ({ filters }: SearchTarget, position: ReadPosition): object => ({
-  size: 1,
-  _source: false,
-  terminate_after: 1,
-  query: { bool: { filter: [...filters, { range: { seq: visibleRange(position) } }] } },
-})

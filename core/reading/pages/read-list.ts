@@ -24,6 +24,7 @@ import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/lay
 import { lruOptions, Refusal, unavailable } from '../../runtime/index.ts'
 import {
   ANSWER_BYTES_MAX,
+  anyHit,
   BODY_STORED_MAX,
   type DocumentSlice,
   type Hit,
@@ -38,14 +39,14 @@ import {
   type ReadScope,
   type ScopedSearch,
   SEARCH_TIME_MAX,
+  searchSmall,
   sliceSearch,
   UNKNOWN_ANSWER_BYTES,
   visibleRange,
 } from '../../store/index.ts'
 import { LARGE_RECORDS_ASKED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
-import type { PositionAsOf, ProjectionTime } from './as-of.ts'
 import { type Cursors, readNamed } from './cursors.ts'
-import type { ListName, ListParameters, RecordName } from './read-parameters.ts'
+import type { ListName, ListParameters, Moment, RecordName } from './read-parameters.ts'
 import type { Sequences } from './sequences.ts'
 
 export type Page = {
@@ -59,6 +60,21 @@ export type Page = {
 }
 export type ListAsked = ListParameters & { readonly list: ListName }
 export type ReadList = (scope: ReadScope, asked: ListAsked) => Promise<Page>
+
+/** @param changeOffset offset of the change that `as_of` names, if the change exists */
+export type PositionAsOf = (
+  scope: ReadScope,
+  position: ReadPosition,
+  asOf: Moment | undefined,
+  changeOffset: number | undefined,
+) => Promise<ReadPosition>
+
+export type ProjectionTime = (
+  scope: ReadScope,
+  position: ReadPosition,
+  /** Whether the caller found records of the organization. */
+  found: 'records' | 'unknown',
+) => Promise<number>
 
 /** The parts that the readers of lists, records, histories and totals share. */
 export type ReaderParts = {
@@ -144,6 +160,41 @@ const beyondLast = (): Refusal =>
   new Refusal('invalid_cursor', {
     message: '`after` is above the number of changes of this organization, or of those up to `as_of`.',
   })
+
+/**
+ * Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete: that of the partition.
+ * For an organization without records it is the oldest time of all partitions, so that nobody can tell which partition
+ * is idle.
+ */
+export const createProjectionTime = (
+  search: ScopedSearch,
+  oldestTime: PositionReader['oldestTime'],
+): ProjectionTime => {
+  const withRecords = new LRUCache<string, true>(lruOptions(ORGANIZATIONS_REMEMBERED))
+
+  const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
+    const where = position.generation.layout.searchOf(listKinds, scope.org)
+    return anyHit(await searchSmall(search, where, anyRecordBody(where, position), scope))
+  }
+
+  return async (scope, position, found) => {
+    const { org } = scope
+    if (found === 'records') withRecords.set(org, true)
+    if (withRecords.get(org)) return position.time
+    // Never later than the page: the first records may have been published after it.
+    if (!(await hasRecords(scope, position)))
+      return Math.min(position.time, await oldestTime(position.generation, scope))
+    withRecords.set(org, true)
+    return position.time
+  }
+}
+
+const anyRecordBody = ({ filters }: SearchTarget, position: ReadPosition): object => ({
+  size: 1,
+  _source: false,
+  terminate_after: 1,
+  query: { bool: { filter: [...filters, { range: { seq: visibleRange(position) } }] } },
+})
 
 /** Returns the sequence of a change of a page. */
 export const sequenceIn = ({ sequences }: Pick<Page, 'sequences'>, at: number): number => {

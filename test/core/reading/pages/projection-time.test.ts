@@ -4,7 +4,7 @@
  * simulation.
  */
 import { expect, test } from 'vitest'
-import { createProjectionTime } from '../../../../core/reading/pages/as-of.ts'
+import { createProjectionTime } from '../../../../core/reading/pages/read-list.ts'
 import { searchAnswer } from '../../../api/answers.ts'
 import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
