@@ -7,7 +7,7 @@
  *   was cut off stays, and the next one begins on a line of its own.
  */
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import type { AuditLine, AuditLog, WriteResult } from './write-lines.ts'
+import type { AuditLine, AuditLog, WriteResult } from './audit-reads.ts'
 
 /** Only the user of the process reads the file: it says who reads whose pay. */
 const MODE = 0o600

@@ -2,11 +2,10 @@
 import type { Admin, Producer } from 'kafkajs'
 import { assertNotCompacted } from '../../core/log/index.ts'
 import { type Schedule, SettingsError, StopError } from '../../core/runtime/index.ts'
-import type { Audit } from './audit-reads.ts'
+import { type Audit, type AuditLog, createAuditWriter, type OnLines } from './audit-reads.ts'
 import { createFileLog, requireWritable } from './file-log.ts'
 import { createOutputLog, type OutputStream } from './output-log.ts'
 import { createTopicLog, reasonOfKafka } from './topic-log.ts'
-import { type AuditLog, createAuditWriter, type OnLines } from './write-lines.ts'
 
 type Parts = {
   /** `stdout`, a path, or `kafka:` and a topic. */

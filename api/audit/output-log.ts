@@ -4,7 +4,7 @@
  * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has
  *   left → they are lost. A file without room → they count as lost, and may be written once there is room.
  */
-import type { AuditLog, WriteResult } from './write-lines.ts'
+import type { AuditLog, WriteResult } from './audit-reads.ts'
 
 /** The stream of the process log (sonic-boom). It holds back no bytes, so that `drain` means: all are written. */
 export type OutputStream = {

@@ -6,7 +6,7 @@
 
 import type { Log } from '../http/log.ts'
 import { AUDIT_REPORT_INTERVAL } from '../limits.ts'
-import type { OnLines } from './write-lines.ts'
+import type { OnLines } from './audit-reads.ts'
 
 type Parts = {
   readonly say: Log['say']

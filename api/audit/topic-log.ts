@@ -7,7 +7,7 @@
  */
 import type { Message, Producer } from 'kafkajs'
 import { kafkaRefusals } from '../../schemas/access.ts'
-import type { AuditLog } from './write-lines.ts'
+import type { AuditLog } from './audit-reads.ts'
 
 type Sender = Pick<Producer, 'connect' | 'disconnect' | 'send'>
 

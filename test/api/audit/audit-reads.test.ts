@@ -1,7 +1,6 @@
 /** The step that writes the line of a request: before the answer, once, and for every answer with records. */
 import { expect, test } from 'vitest'
-import { auditReads } from '../../../api/audit/audit-reads.ts'
-import type { AuditLine, AuditWriter } from '../../../api/audit/write-lines.ts'
+import { type AuditLine, type AuditWriter, auditReads } from '../../../api/audit/audit-reads.ts'
 import type { Audited, Context } from '../../../api/http/request.ts'
 import { noteRecordsForAudit } from '../../../api/http/request.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'

@@ -1,6 +1,6 @@
 /** Lines wait in bounded memory and for a bounded time, whatever the log does. */
 import { expect, test } from 'vitest'
-import { type AuditLog, createAuditWriter, type WriteResult } from '../../../api/audit/write-lines.ts'
+import { type AuditLog, createAuditWriter, type WriteResult } from '../../../api/audit/audit-reads.ts'
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../../../api/limits.ts'
 
 type Pending = { readonly texts: readonly string[]; readonly done: (written: WriteResult) => void }
