@@ -3,7 +3,7 @@
  * Promises: no message is logged. After a rejected promise the process continues: other requests are answered. After an
  *   uncaught exception the process ends: its callback stopped half-way, and the state could make a later answer wrong.
  */
-import type { Log } from './http/log.ts'
+import type { Log } from './answer/answer-and-log.ts'
 
 type Parts = {
   readonly log: Pick<Log, 'unhandledError'>

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { READY_TIME_MAX } from '../../core/reading/index.ts'
 import { Refusal, scheduleTimer, unavailable, withTimeLimit } from '../../core/runtime/index.ts'
 import type { ServedPositions } from '../../core/store/index.ts'
-import type { Log } from '../http/log.ts'
+import type { Log } from '../answer/answer-and-log.ts'
 import { READY_INTERVAL, READY_SWAP_INTERVAL, READY_SWAP_TIME } from '../limits.ts'
 
 /** A check. Rejects with `unavailable` if the checked thing is not there. */

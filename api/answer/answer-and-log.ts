@@ -1,18 +1,57 @@
 /**
- * In: every request. Out: the answer of the following steps; if they fail, the refusal as JSON.
- * Promises: answers, counts and logs every request. The log has one line for each, but `createRefusalLog` limits the
- *   lines of an address about requests that may be a flood: those without a valid key, and those over a limit. An
- *   answered preflight request has none, which these would lack. A client that is refused for now gets a random
- *   Retry-After, so that clients do not all return at once. No message of a library is shown, and nothing that was
- *   sent, except the name of a parameter.
+ * A request as its client and as operators see it: its answer, its line in the log, and its span. Beside it: messages
+ * for operators.
+ * In: every request, with `traceparent` if the client sent one. Out: the answer of the following steps; if they fail,
+ *   the refusal as JSON. A line; one span, if an OpenTelemetry SDK is loaded with `--import`. Without one, no span.
+ * Promises: answers, counts and logs every request. A client that is refused for now gets a random Retry-After, so that
+ *   clients do not all return at once. No message of a library is shown, and nothing that was sent, except the name of
+ *   a parameter. A line never has a URL, a key, a record id, an amount or a message of a library. A span has the
+ *   method, the pattern of the route, the status and the request id. It has no target, header, key, organization or
+ *   record: others read the spans. An SDK is large, and each company has its own: none is here. A flood does not fill
+ *   the log: requests without a valid key and those over a limit may be one. `createRefusalLog` limits their lines,
+ *   which have the address of the client. An answered preflight request has none, which these would lack. Every other
+ *   request has one line.
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
-import { isRetryable, NO_CONTENT, Refusal, refusalAnswer, retryAfter } from '../../core/runtime/index.ts'
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import {
+  errorLocation,
+  isRetryable,
+  lruOptions,
+  NO_CONTENT,
+  Refusal,
+  refusalAnswer,
+  retryAfter,
+} from '../../core/runtime/index.ts'
 import { REVALIDATED } from '../access/authenticate.ts'
-import type { AddressOf } from '../http/client-address.ts'
-import type { AdmitLine, Log } from '../http/log.ts'
+import { type AddressOf, networkOf } from '../http/client-address.ts'
 import type { Arrived, Context, KnownSoFar, Step } from '../http/request.ts'
+import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS_LOGGED_SECONDS } from '../limits.ts'
 import { FIXED } from './answer-page.ts'
+
+const tracer = trace.getTracer('commission-api')
+
+/** First step: a span around all others. */
+export const traceRequest: Step<Arrived & KnownSoFar> = (ctx, next) => {
+  const parent = propagation.extract(context.active(), ctx.req.headers)
+  return tracer.startActiveSpan(ctx.method, { kind: SpanKind.SERVER }, parent, async span => {
+    try {
+      return await next()
+    } finally {
+      const { route, requestId } = ctx.state
+      if (route !== undefined) span.updateName(`${ctx.method} ${route}`).setAttribute('http.route', route)
+      span.setAttributes({
+        'http.request.method': ctx.method,
+        'http.response.status_code': ctx.status,
+        'commission.request_id': requestId,
+      })
+      if (ctx.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    }
+  })
+}
 
 /** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */
 export type ObserveRequest = (
@@ -79,4 +118,95 @@ const answerRefusal = (ctx: Context<Arrived>, refusal: Refusal): void => {
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value)
   if (answer.closes) ctx.set('Connection', 'close')
   ctx.body = answer.body
+}
+
+export type Log = {
+  readonly answer: (
+    state: Arrived & KnownSoFar,
+    method: string,
+    status: number,
+    milliseconds: number,
+    reason?: string,
+    from?: LimitedAddress,
+  ) => void
+  /** Logs a bug: the class of the error and its location. */
+  readonly failure: (requestId: string, error: unknown) => void
+  /** Logs an error without a listener: its class and location. */
+  readonly unhandledError: (level: 'error' | 'fatal', error: unknown) => void
+  /** Logs the refusal of bytes that never became a request. */
+  readonly refusedBytes: (requestId: string, reason: string, from: LimitedAddress) => void
+  readonly say: (level: 'info' | 'warn' | 'error', message: string, details?: Details) => void
+}
+
+type Details = Record<string, string | number | readonly string[]>
+
+/** The address of a request whose lines are limited, and how many of its requests got no line since its last line. */
+type LimitedAddress = { readonly address: string | undefined; readonly unlogged: number }
+
+/** Creates the log of the API on a logger. Times are in milliseconds. */
+export const createLog = (pino: Logger): Log => ({
+  answer: (state, method, status, milliseconds, reason, from) =>
+    pino.info(
+      {
+        request_id: state.requestId,
+        method,
+        route: state.route,
+        status,
+        ms: Math.round(milliseconds * 100) / 100,
+        key_id: state.key?.id,
+        organization_hash: state.key?.orgHash,
+        because: reason,
+        address: from?.address,
+        unlogged: from?.unlogged || undefined,
+      },
+      'answered',
+    ),
+  failure: (requestId, error) =>
+    pino.error(
+      {
+        request_id: requestId,
+        ...errorLocation(error),
+      },
+      'a request failed',
+    ),
+  unhandledError: (level, error) => pino[level](errorLocation(error), 'an error that nobody listened for'),
+  refusedBytes: (requestId, reason, { address, unlogged }) =>
+    pino.info({ request_id: requestId, because: reason, address, unlogged: unlogged || undefined }, 'refused bytes'),
+  say: (level, message, details) => pino[level](details ?? {}, message),
+})
+
+/**
+ * Decides which requests of a possible flood get a line. In: the address of a request without a valid key, or over a
+ * limit. Out: how many of these requests of this address got no line since its last line; undefined if this one gets
+ * none.
+ */
+export type AdmitLine = (address: string | undefined) => { readonly unlogged: number } | undefined
+type Window = { readonly ends: number; lines: number }
+
+/**
+ * In a window, one address gets REFUSALS_LOGGED lines, and all addresses get REFUSALS_LOGGED_IN_ALL. The metrics count
+ * every request.
+ * @param elapsed milliseconds of a monotonic clock
+ */
+export const createRefusalLog = (elapsed: () => number): AdmitLine => {
+  const windows = new LRUCache<string, Window & { unlogged: number }>(lruOptions(ADDRESSES_REMEMBERED))
+  const newWindow = (): Window => ({ ends: elapsed() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
+  let all = newWindow()
+
+  return address => {
+    const network = networkOf(address)
+    if (elapsed() >= all.ends) all = newWindow()
+    const before = windows.get(network)
+    const window = before && elapsed() < before.ends ? before : { ...newWindow(), unlogged: before?.unlogged ?? 0 }
+    windows.set(network, window)
+    if (window.lines >= REFUSALS_LOGGED || all.lines >= REFUSALS_LOGGED_IN_ALL) {
+      window.unlogged++
+      return undefined
+    }
+    window.lines++
+    all.lines++
+    const { unlogged } = window
+    window.unlogged = 0
+    return { unlogged }
+  }
 }

@@ -12,9 +12,9 @@
 import { type Moment, textOfName } from '../../core/reading/index.ts'
 import { NO_CONTENT, NOT_MODIFIED, OK, Refusal, type Schedule, unavailable } from '../../core/runtime/index.ts'
 import { refusals } from '../../schemas/errors.ts'
+import type { AdmitLine } from '../answer/answer-and-log.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import type { AdmitLine } from '../http/log.ts'
 import type { Arrived, Audited, AuditedRead, Context, KnownSoFar, Step } from '../http/request.ts'
 import { AUDIT_BATCH_BYTES, AUDIT_BATCH_BYTES_MIN, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
 

@@ -4,7 +4,7 @@
  *   once.
  */
 
-import type { Log } from '../http/log.ts'
+import type { Log } from '../answer/answer-and-log.ts'
 import { AUDIT_REPORT_INTERVAL } from '../limits.ts'
 import type { OnLines } from './audit-reads.ts'
 

@@ -1,7 +1,6 @@
 /** The step that answers, counts and logs each request. */
 import { expect, test } from 'vitest'
-import { answerAndLog } from '../../../api/answer/answer-and-log.ts'
-import { createRefusalLog } from '../../../api/http/log.ts'
+import { answerAndLog, createRefusalLog } from '../../../api/answer/answer-and-log.ts'
 import type { KnownSoFar } from '../../../api/http/request.ts'
 import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../../api/limits.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'

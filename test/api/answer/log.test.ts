@@ -1,6 +1,6 @@
 import { context, propagation, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { createRefusalLog, traceRequest } from '../../../api/http/log.ts'
+import { createRefusalLog, traceRequest } from '../../../api/answer/answer-and-log.ts'
 import {
   ADDRESSES_REMEMBERED,
   REFUSALS_LOGGED,
