@@ -36,9 +36,16 @@ import { createReadReservation, limitDelivery, reserveReads } from './answer/lim
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
 import { type Audit, auditNothing, auditReads } from './audit/audit-reads.ts'
-import { arrivedOf, identifyRequest, refuseEarly } from './http/arrive.ts'
 import { createAddressOf } from './http/client-address.ts'
-import { type Arrived, type Context, type KnownSoFar, startSteps } from './http/request.ts'
+import {
+  type Arrived,
+  arrivedOf,
+  type Context,
+  identifyRequest,
+  type KnownSoFar,
+  refuseEarly,
+  startSteps,
+} from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { answerRoute, CHANGES_ROUTE, createRoutes, findRoute, requireRoute, TOTALS_ROUTE } from './routes.ts'
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { describe, expect, test } from 'vitest'
-import { baseAddressOf } from '../../../api/http/arrive.ts'
+import { baseAddressOf } from '../../../api/http/request.ts'
 
 type Asked = { readonly headers?: IncomingHttpHeaders; readonly secure?: boolean; readonly publicUrl?: string }
 
