@@ -21,8 +21,11 @@ import { authenticate, createAdmitKey, createFailedLogins } from './access/authe
 import type { Rate, RequestCounter } from './access/limit-rate.ts'
 import { limitRate } from './access/limit-rate.ts'
 import {
+  createReadReservation,
   createShares,
+  limitDelivery,
   limitInFlight,
+  reserveReads,
   runPermitted,
   type ShareLimits,
   shareReads,
@@ -32,7 +35,6 @@ import {
 } from './access/permits.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerAndLog, createRefusalLog, type Log, type ObserveRequest, traceRequest } from './answer/answer-and-log.ts'
-import { createReadReservation, limitDelivery, reserveReads } from './answer/limit-delivery.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
 import { type Audit, auditNothing, auditReads } from './audit/audit-reads.ts'

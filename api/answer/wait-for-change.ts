@@ -8,10 +8,10 @@
 
 import { type ChangeWatch, type ListParameters, readListParameters } from '../../core/reading/index.ts'
 import type { ReadPosition } from '../../core/store/index.ts'
+import type { ReadReservation } from '../access/permits.ts'
 import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed, Waited } from '../http/request.ts'
 import { onceFurtherBytes } from '../http/server.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
-import type { ReadReservation } from './limit-delivery.ts'
 
 /** Milliseconds. */
 const SHORT_WAIT = 1_000

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createReadReservation } from '../../../api/answer/limit-delivery.ts'
+import { createReadReservation } from '../../../api/access/permits.ts'
 import type { Spent } from '../../../api/http/request.ts'
 import { createSemaphores } from '../../../core/runtime/semaphore.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
