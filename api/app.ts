@@ -150,7 +150,7 @@ export const createApi = (parts: ApiParts): Api => {
         ? auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })
         : auditNothing,
     )
-    // Its id, signal and time limit.
+    // Shows the id that `arrivedOf` gave. Adds the signal and the time limit.
     .step(identifyRequest(later))
     // Keeps the memory of the answer until the client has it, and closes a connection that is too slow.
     .step(limitDelivery(parts.budget, later, parts.onDeliveryTimeout))

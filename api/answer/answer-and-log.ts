@@ -53,7 +53,10 @@ export const traceRequest: Step<Arrived & KnownSoFar> = (ctx, next) => {
   })
 }
 
-/** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */
+/**
+ * Records one request: `request` in api/admin/metrics.ts counts it in `api_request_seconds`, and with a reason in
+ * `api_refusals_total`. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal.
+ */
 export type ObserveRequest = (
   method: string,
   route: string | undefined,

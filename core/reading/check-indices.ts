@@ -78,7 +78,7 @@ export const createCheckIndices = (
         try {
           return await compare(generation, withShards, signal)
         } catch (error) {
-          if (tries === 1 || isCertain(error) || signal.aborted) throw error
+          if (tries === 1 || isMismatch(error) || signal.aborted) throw error
         }
       }
     })
@@ -93,7 +93,7 @@ export const createCheckIndices = (
         },
         (error: unknown) => {
           // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
-          if (isCertain(error)) last.at = Number.NEGATIVE_INFINITY
+          if (isMismatch(error)) last.at = Number.NEGATIVE_INFINITY
           throw error
         },
       )
@@ -131,7 +131,7 @@ const assertShards = (recorded: ShardIds | undefined, found: ShardIds, indices: 
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */
-const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
+const isMismatch = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
 
 /** Whether a read fails this way after its generation was made anew with other partitions, indices or positions. */
 const isOfAnother = (error: unknown): boolean =>

@@ -36,7 +36,7 @@ type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
 /** Creates the search for a change after a cursor. @throws Refusal as a list does */
 export const createFindChange = (parts: Parts, hasChange: HasChange): FindChange => {
   return async (scope, { startingAfter, filter = {} }) => {
-    const { position, after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
+    const { position, cursorValue: after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
     requireSearchable(filter, position.generation.layout)
     return { position, found: await hasChange(scope, position, after, filter) }
   }

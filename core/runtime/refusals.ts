@@ -1,4 +1,8 @@
-/** The answer to each refusal code. Statuses and usual messages come from schemas/. */
+/**
+ * The answer to each refusal code, with the status and usual message of schemas/errors.ts. A list request gets 400
+ * `invalid_request` or `invalid_cursor`, 401 `unauthorized`, 403 `forbidden`, 429 `rate_limited` or 503 `unavailable`
+ * with a reason.
+ */
 import { messages, type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 

@@ -249,8 +249,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a moment accepts the cursor of a later record',
     inside: 'readListStart',
-    find: '(after === undefined || !isVisible(after, position))',
-    replace: '(after === undefined || !isVisible(after, current))',
+    find: '(cursorValue === undefined || !isVisible(cursorValue, position))',
+    replace: '(cursorValue === undefined || !isVisible(cursorValue, current))',
     flow: MOMENTS,
   },
   {

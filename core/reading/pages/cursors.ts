@@ -97,6 +97,7 @@ const readNamedOnce = async (
         if (name === undefined) return undefined
         const value = cursors.remembered(org, generation, name)
         if (value !== undefined) return { from: 'memory', name, value }
+        // The id is `org:id`. The organization routes it, so that the document is in the shard of its records.
         const address = generation.layout.addressOf(name.kind, recordId(org, name.id))
         return { from: 'document', name, at: addresses.push({ ...address, form: 'record' }) - 1 }
       })

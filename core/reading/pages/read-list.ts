@@ -91,7 +91,7 @@ type ListStart = {
   readonly current: ReadPosition
   readonly position: ReadPosition
   /** The sort value of the cursor; undefined without a cursor. */
-  readonly after: number | undefined
+  readonly cursorValue: number | undefined
 }
 type StartAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
 
@@ -111,13 +111,13 @@ export const readListStart = async (
     documentsOf: () => [],
     freshness: 'may-be-older',
   })
-  const [after, change] = sortValues
+  const [cursorValue, change] = sortValues
   // Without `as_of`, this is `current`.
   const position = await parts.positionAsOf(scope, current, asOf, change)
-  if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
+  if (startingAfter !== undefined && (cursorValue === undefined || !isVisible(cursorValue, position))) {
     throw new Refusal('invalid_cursor')
   }
-  return { current, position, after }
+  return { current, position, cursorValue }
 }
 
 /** Returns the kinds of records in a list. A filtered feed leaves reps and periods out. */
@@ -130,18 +130,19 @@ export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[]
 export const createReadList = (parts: ReaderParts): ReadList => {
   const { readPage, projectionTime, cursors, sequences } = parts
   return async (scope, { list, limit, startingAfter, after: sequence, asOf, filter = {} }) => {
-    const { current, position, after: cursor } = await readListStart(parts, scope, { startingAfter, asOf })
+    const { current, position, cursorValue } = await readListStart(parts, scope, { startingAfter, asOf })
     const { generation } = current
     requireSearchable(filter, generation.layout)
     const begin = sequence ? await sequences.changeAt(scope, position, sequence) : undefined
     if (sequence && begin === undefined) throw beyondLast()
-    const after = begin?.seq ?? cursor
+    const beginsAfter = begin?.seq ?? cursorValue
     const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
-    const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
+    const asked = { list, where, filter, after: beginsAfter ?? -1, limit, position }
+    const { hits, hasMore } = await readPage(scope, asked)
     const isWhole = Object.keys(filter).length === 0
     const numbered = list === 'changes' && {
       sequences: await sequences.of(scope, position, {
-        before: after ?? -1,
+        before: beginsAfter ?? -1,
         seqs: hits.map(({ sortValue }) => sortValue),
         isWhole,
       }),
@@ -151,7 +152,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
     const last = hits.at(-1)
     if (last) cursors.remember(scope.org, current, nameOf(last, list), last.sortValue)
     // The time of the position. Only an organization that may have no records costs a search, and gets the oldest time.
-    const time = await projectionTime(scope, current, last || after !== undefined ? 'records' : 'unknown')
+    const time = await projectionTime(scope, current, last || beginsAfter !== undefined ? 'records' : 'unknown')
     return { position: { ...position, time }, hits, hasMore, ...numbered }
   }
 }
@@ -298,6 +299,17 @@ const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes)
 const expectedBytes = (largest: number, size: number): number =>
   Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
+/**
+ * Returns the body of a search. `GET /api/v1/payouts?rep_id=rep_1&limit=50` of `org_1`, after seq 41, at position 90:
+ *
+ *   POST /commission-g1-payouts/_search?allow_partial_search_results=false&routing=org_1
+ *   { size: 51, track_total_hits: false, timeout: '2500ms', sort: [{ seq: 'asc' }], query: { bool: { filter: [
+ *     { terms: { kind: ['payouts'] } }, { term: { org_id: 'org_1' } }, { term: { rep_id: 'rep_1' } },
+ *     { range: { seq: { gt: 41, lt: 90 } } }, { range: { until_seq: { gte: 90 } } } ] } } }
+ *
+ * The index of payouts has the records of all lists (`searchOf`); layout 1 has no `kind` and no routing. The record
+ * after the 50 says that more follow. The size is smaller while the records of the organization may be large.
+ */
 const searchBody = ({ list, where, chain, filter, position }: PageAsked, after: number, size: number): string => {
   const order = list === 'changes' ? 'seq' : listOrder[list]
   const afterRange = { gt: after }

@@ -160,7 +160,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     names: readonly DocumentName[],
     reading: Reading,
   ) => {
-    // The document of all times, unless this process read it a moment ago.
+    // The document of all times, at most every 250 ms: a position that stands still has its time there.
     const due = times.due(generation)
     const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...(due ? [due.id] : [])]
     const each = await read([...ids.map(control), ...names], reading)

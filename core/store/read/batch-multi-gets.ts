@@ -54,7 +54,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-type Batched = {
+export type Batched = {
   readonly ofRequest: MultiGetOfRequest
   /** For reads that count for the process, not for a request. */
   readonly ofProcess: MultiGet

@@ -24,7 +24,7 @@ import {
   UNKNOWN_ANSWER_BYTES,
 } from '../limits.ts'
 import { type CountBytes, free, isFreeable, type Reservation } from './answer-budget.ts'
-import type { batchMultiGets, ReadOutcome } from './batch-multi-gets.ts'
+import type { Batched, ReadOutcome } from './batch-multi-gets.ts'
 import { type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
 
@@ -91,7 +91,7 @@ type Holding = {
   readonly onRead: (bytes: number) => void
 }
 
-type Reads = { readonly search: Search; readonly multiGets: ReturnType<typeof batchMultiGets> }
+type Reads = { readonly search: Search; readonly multiGets: Batched }
 
 /** Returns the memory of a request, which its reads fill. */
 export const createReadMemory = (holding: Holding): ReadMemory => ({

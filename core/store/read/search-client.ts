@@ -25,7 +25,7 @@ import { ANSWER_BYTES_MAX, MASTER_WAIT, READ_TIME_MAX, READS_IN_FLIGHT_MAX } fro
 import { type AnswerBudget, type CountBytes, collect } from './answer-budget.ts'
 import type { DocumentName } from './slice-documents.ts'
 
-/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for the request. */
+/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for it (429). */
 export type TooMuch = 'too_large' | 'overloaded'
 
 /** Returns the answer, or why the caller must ask for fewer records. */
