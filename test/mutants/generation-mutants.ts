@@ -284,6 +284,12 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'readElasticsearchClock(send)',
   },
   {
+    name: 'past positions have the date of the nodes that answer',
+    inside: 'readElasticsearchClock',
+    find: 'body?._nodes?.failed === 0 ? latestIn(body) : undefined',
+    replace: 'latestIn(body)',
+  },
+  {
     name: 'past positions have the date of Elasticsearch alone',
     inside: 'keepPositions',
     find: 'Math.max(theirs, now())',

@@ -50,7 +50,7 @@ export class SimulatedElasticsearch {
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
     else if (second === '_settings') answer(this.#settings(first))
     else if (second === '_stats') answer(this.#stats(first))
-    else if (first === '_nodes') answer({ status: 200, body: { nodes: { node: { timestamp: this.#clock.now() } } } })
+    else if (first === '_nodes') answer(this.#clocks())
     else if (first === '_cluster') answer(this.#health(third))
     else answer(this.#one(request, first, second, third))
   }
@@ -94,6 +94,10 @@ export class SimulatedElasticsearch {
       ),
     })
     return { status: 200, body: { indices: Object.fromEntries(named.map(index => [index.name, shardsOf(index)])) } }
+  }
+
+  #clocks(): Answer {
+    return { status: 200, body: { _nodes: { failed: 0 }, nodes: { node: { timestamp: this.#clock.now() } } } }
   }
 
   #replace(index: Index, address: Address, seen: number | 'nothing', source: string) {

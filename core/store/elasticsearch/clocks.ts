@@ -105,7 +105,8 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
 }
 
 /**
- * Reads Elasticsearch's clock now; undefined if it does not tell it.
+ * Reads Elasticsearch's clock now; undefined if it does not tell it. Elasticsearch leaves out a node that does not
+ * answer, with status 200: then its clock is not known.
  * @param nodes with `_all`, the latest clock of all nodes: one hanging node delays the answer
  * @throws Unanswered
  */
@@ -114,11 +115,17 @@ export const readElasticsearchClock = async (
   nodes: '_local' | '_all' = '_local',
 ): Promise<number | undefined> => {
   const path = `/_nodes/${nodes}/stats/process`
-  const { body } = await send<Stats>({ method: 'GET', path, query: { filter_path: 'nodes.*.timestamp' } })
-  return latestIn(body)
+  const query = { filter_path: '_nodes.failed,nodes.*.timestamp' }
+  const { body } = await send<Stats>({ method: 'GET', path, query })
+  return body?._nodes?.failed === 0 ? latestIn(body) : undefined
 }
 
-type Stats = { readonly nodes?: Readonly<Record<string, { readonly timestamp?: unknown }>> } | undefined
+type Stats =
+  | {
+      readonly _nodes?: { readonly failed?: unknown }
+      readonly nodes?: Readonly<Record<string, { readonly timestamp?: unknown }>>
+    }
+  | undefined
 
 const latestIn = (body: Stats): number | undefined => {
   const times = Object.values(body?.nodes ?? {}).map(({ timestamp }) => timestamp)

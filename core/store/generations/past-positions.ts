@@ -5,7 +5,8 @@
  * the positions are read first, then the ids of the indices, and then the clocks. `time` is the latest of the clocks of
  * Elasticsearch's nodes, of which one dates the snapshot, and of this machine: a date that is too late only lets
  * `rewind` go back further. At rest nothing is written.
- * Can go wrong: Elasticsearch does not answer, or does not tell its clock. Then nothing is kept; projecting goes on.
+ * Can go wrong: Elasticsearch does not answer, or not all of its nodes tell their clocks. Then nothing is kept;
+ * projecting goes on.
  */
 import { createHash } from 'node:crypto'
 import {

@@ -29,7 +29,7 @@ const setUp = () => {
       const timestamp = machine.theirs
       pass(machine.roundTrip)
       if (machine.failure !== undefined) throw machine.failure
-      return { status: 200, body: machine.answer ?? { nodes: { node: { timestamp } } } }
+      return { status: 200, body: machine.answer ?? { _nodes: { failed: 0 }, nodes: { node: { timestamp } } } }
     }),
     onChange: code => changes.push(code),
   })
@@ -114,7 +114,7 @@ describe('the time that may be published', () => {
   })
 
   test.each([
-    ['a response without a node', { nodes: {} }],
+    ['a response without a node', { _nodes: { failed: 0 }, nodes: {} }],
     ['a refusal', new StopError('access_refused', 'Elasticsearch answers 403')],
   ])('follows the last response, and never our clock alone, after %s', async (_, answer) => {
     const { machine, changes, pass, read } = setUp()

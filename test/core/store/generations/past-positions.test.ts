@@ -22,7 +22,7 @@ const positionAt = (position: number) => ({ position, last: { offset: position -
 const given = () => {
   const documents = new Map<string, { kind: string; body: object }>()
   const asked: string[] = []
-  const state = { time: (1_000 * MINUTE) as number | undefined, ahead: 0, ours: 0, uuid: 'uuid-1' }
+  const state = { time: (1_000 * MINUTE) as number | undefined, ahead: 0, ours: 0, uuid: 'uuid-1', failed: 0 }
   const publish = (...positions: number[]): void => {
     for (const [partition, position] of positions.entries()) {
       const body = { ...positionAt(position), time: 7, serve_from: 0 }
@@ -42,7 +42,7 @@ const given = () => {
     if (first === '_nodes') {
       const timeOf = (ahead: number) => (state.time === undefined ? {} : { timestamp: state.time + ahead })
       const nodes = path.includes('_all') ? { n: timeOf(0), other: timeOf(state.ahead) } : { n: timeOf(0) }
-      return { status: 200, body: { nodes } }
+      return { status: 200, body: { _nodes: { failed: state.failed }, nodes } }
     }
     // Without security.
     if (first === '_security') return { status: 400, body: {} }
@@ -129,6 +129,14 @@ test('nothing is kept while an index is another one than recorded, without a clo
   expect(await keepPositions(identity, undefined, steps)).toBeUndefined()
   const { indices: _, ...unknown } = identity
   expect(await keepPositions(unknown, undefined, steps)).toBeUndefined()
+  expect(past()).toEqual([])
+})
+
+test('nothing is kept while a node of Elasticsearch does not tell its clock: the others may be behind it', async () => {
+  const { state, publish, steps, past } = given()
+  publish(5, 6)
+  state.failed = 1
+  expect(await keepPositions(identity, undefined, steps)).toBeUndefined()
   expect(past()).toEqual([])
 })
 
