@@ -2,7 +2,7 @@
  * Whether a generation still has the indices that were recorded for it. A copy that replaced one, or a shard that lost
  * documents, can lack parked records that its positions have passed. In: the document of the generation, after what is
  * asked for was read of its indices. Out: whether that says something. An outcome counts for INTACT_REMEMBERED_MS.
- * Can go wrong: Elasticsearch does not answer.
+ * Can go wrong: Elasticsearch does not answer, or does not tell the id of a shard of the parked records.
  */
 
 import { StopError } from '../../core/runtime/index.ts'

@@ -68,8 +68,14 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a projector continues after a shard lost documents',
     inside: 'assertSameIndices',
-    find: '  if (lost === undefined) return found\n',
-    replace: '  if (lost !== null) return found\n',
+    find: '  if (lost === undefined) return found &&',
+    replace: '  if (lost !== null) return found &&',
+  },
+  {
+    name: 'a read that had to wait counts although nobody tells whether its shard is the same',
+    inside: 'assertTold',
+    find: '  if (shard === undefined) return found\n',
+    replace: '  if (shard !== null) return found\n',
   },
   {
     name: 'a list of shards that lacks one is never completed',

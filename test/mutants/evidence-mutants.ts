@@ -150,8 +150,8 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'the file of a secret key may be read by all',
     inside: 'makeSigningKey',
-    find: '0o600',
-    replace: '0o644',
+    find: '}\\n`))) {',
+    replace: '}\\n`, 0o644))) {',
     flow,
   },
   {

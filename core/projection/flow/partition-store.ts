@@ -20,11 +20,11 @@
  * `assertIntactIndices` and `createSameIndices` compare indices and shards with those that were recorded: they are in
  * `core/store/generations/`. `createWeightedSemaphore` and `limitConcurrency` only bound what is under way.
  *
- * Retries: `retryUntilAborted` here repeats reads, refreshes and the requests of `request` as a whole, by `keepTrying`
- * (`core/runtime/keep-trying.ts`). `write` in `core/store/documents/documents.ts` repeats bulk writes, whole or by
- * document. `openPartition` in `core/projection/stream/assign.ts` repeats the conditional write of a position
- * (`replace`), and `publish.ts` merges a conflict of it. Everything below these, `createBatcher` and `send` in
- * `core/store/elasticsearch/client.ts`, tries once.
+ * Retries: `retryUntilAborted` here repeats reads, the checks after them, refreshes and the requests of `request` as
+ * a whole, by `keepTrying` (`core/runtime/keep-trying.ts`). `write` in `core/store/documents/documents.ts` repeats
+ * bulk writes, whole or by document. `openPartition` in `core/projection/stream/assign.ts` repeats the conditional
+ * write of a position (`replace`), and `publish.ts` merges a conflict of it. Everything below these, `createBatcher`
+ * and `send` in `core/store/elasticsearch/client.ts`, tries once.
  */
 import type { GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument, ReadDocuments } from '../../ledger/index.ts'
@@ -119,10 +119,13 @@ export class StreamStore {
     this.sendWrite = createBatcher(bulks, sendBulk, this.refreshing.untilRefreshed)
   }
 
-  /** Shards whose ids were recorded after the start count, too. `adopt` does not excuse an answer from before it. */
-  async assertIntact(request: Ask): Promise<void> {
+  /**
+   * Shards whose ids were recorded after the start count, too. `adopt` does not excuse an answer from before it.
+   * @param read the indices that were read
+   */
+  async assertIntact(request: Ask, read: readonly string[] = []): Promise<void> {
     const { identity, prefix } = this.#stored
-    const steps = { request, prefix }
+    const steps = { request, prefix, read }
     const now = await readGeneration(identity.generation, steps)
     const shards = now?.shards && { shards: { ...now.shards, ...identity.shards } }
     await assertIntactIndices({ ...identity, ...shards, ...(now?.lost && { lost: now.lost }) }, steps)
@@ -149,7 +152,8 @@ type Read = { readonly began: number; isUnanswered: boolean }
  * Promises: a read is in doubt once an attempt was not answered, and once it takes DOUBTED_READ_MS, since Elasticsearch
  * holds a request while a shard has no primary. While a read of the stream is in doubt, the check follows each answer
  * before the caller gets it. Other reads cost no request.
- * Can go wrong: as the check. Nobody reads while the shard has no primary: then only `watchIndices` finds the new one.
+ * Can go wrong: as the check; it is repeated while Elasticsearch does not tell the ids of the shards that were read.
+ * Nobody reads while the shard has no primary: then only `watchIndices` finds the new one.
  */
 class Doubts {
   readonly #elapsed: () => number
@@ -337,7 +341,8 @@ export class PartitionStore {
     return shared.doubts.resolve(read, () => {
       // The documents can be of a followed generation: `follow.ts` checks that one.
       shared.sameIndices.forget()
-      return shared.assertIntact(this.request)
+      const indices = docs.map(({ _index }) => _index)
+      return retryUntilAborted('read', signal, shared.context, () => shared.assertIntact(this.request, indices))
     })
   }
 }

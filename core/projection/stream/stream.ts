@@ -268,7 +268,12 @@ const startBalances = (
     warn,
     fail,
     send: elasticsearch.send,
-    assertSame: signal => assertSameIndices(identity, { request: asked => elasticsearch.send(asked, signal), prefix }),
+    assertSame: signal =>
+      assertSameIndices(identity, {
+        request: asked => elasticsearch.send(asked, signal),
+        prefix,
+        read: Object.keys(identity.indices ?? {}),
+      }),
   })
 }
 
@@ -299,7 +304,8 @@ const createFlowStarter = (
     const follow = createFollow(options, partition, {
       getDocuments: store.getDocuments,
       request: store.request,
-      assertSame: shared.sameIndices.assertSame,
+      assertSame: (...asked) =>
+        retryUntilAborted('read', signal, context, () => shared.sameIndices.assertSame(...asked)),
       sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
       during: health.during,
     })

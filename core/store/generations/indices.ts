@@ -13,13 +13,14 @@ import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
 import {
   lostAmong,
+  missingAmong,
   recordableIds,
   type ShardIds,
   shardCountsRequest,
   shardIdsIn,
   shardIdsRequest,
 } from '../../../schemas/stored/shard-ids.ts'
-import { StopError } from '../../runtime/index.ts'
+import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { Ask } from '../elasticsearch/client.ts'
 
 type Steps = { readonly request: Ask; readonly prefix: string }
@@ -92,6 +93,8 @@ const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefine
   })
 
 type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices' | 'shards' | 'lost'>
+/** `read`: indices whose documents were read before. Each of their recorded shards must have an id now. */
+export type CompareSteps = Steps & { readonly read?: readonly string[] }
 
 /**
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
@@ -117,14 +120,16 @@ const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefin
 }
 
 /**
+ * Elasticsearch leaves out the ids of a node that does not answer, with status 200. Such a shard counts as the same
+ * one, unless its index is one of `read`. Without the right to ask for ids, no shard is compared.
  * @param tellLost called with a shard that is another one than recorded, before the error
  * @returns the ids of shards, if ids are recorded
  * @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy;
- *   `documents_hidden`
+ *   `documents_hidden`; Unanswered if a shard of `read` has no id now
  */
 export const assertSameIndices = async (
   { generation, indices = {}, shards, lost: known }: Recorded,
-  steps: Steps,
+  steps: CompareSteps,
   tellLost: (shard: string) => Promise<unknown> = async () => undefined,
 ): Promise<ShardIds | undefined> => {
   const names = Object.keys(indices)
@@ -137,8 +142,14 @@ export const assertSameIndices = async (
   }
   const found = known === undefined && shards ? await readShardIds(names, steps) : undefined
   const lost = known ?? lostAmong(shards, found)
-  if (lost === undefined) return found
+  if (lost === undefined) return found && assertTold(found, shards, steps.read)
   await tellLost(lost)
   const what = `the shard ${lost} of ${generation} is another one than recorded, and documents may be missing`
   throw new StopError('index_replaced', `${what}; to read all again: npx commission projection adopt`, { generation })
+}
+
+const assertTold = (found: ShardIds, recorded: ShardIds | undefined, read: readonly string[] = []): ShardIds => {
+  const [shard] = missingAmong(recorded, found, index => read.includes(index))
+  if (shard === undefined) return found
+  throw new Unanswered('elasticsearch', 503, `no id of the shard ${shard}`)
 }

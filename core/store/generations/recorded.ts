@@ -10,7 +10,7 @@ import type { GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
-import { assertSameIndices, readIndexIds, readRecordableIds } from './indices.ts'
+import { assertSameIndices, type CompareSteps, readIndexIds, readRecordableIds } from './indices.ts'
 
 type Steps = { readonly request: Ask; readonly prefix: string }
 export type TellShards = {
@@ -62,7 +62,7 @@ export const keepIntact = async (
  * As `assertSameIndices`. Also tells readers that a shard was lost, unless `adopt` has taken it over: the API asks for
  * ids of shards only before it signs.
  */
-export const assertIntactIndices = (identity: GenerationBody, steps: Steps): Promise<ShardIds | undefined> =>
+export const assertIntactIndices = (identity: GenerationBody, steps: CompareSteps): Promise<ShardIds | undefined> =>
   assertSameIndices(identity, steps, shard => {
     const isRecorded = (now: GenerationBody): boolean => now.shards?.[shard] === identity.shards?.[shard]
     return record(identity, 'lost', async now => (!now.lost && isRecorded(now) ? shard : undefined), steps)

@@ -235,6 +235,15 @@ test('while nothing is published yet a look-up asks for no ids of indices', asyn
   expect(indices.asked).toEqual([])
 })
 
+test('without the id of a shard of parked records nobody says that a record is published; others do not count', async () => {
+  const { look, indices } = setUp(parkedLive())
+  indices.starting.add('c-g1-parked/0')
+  await expect(look(at(8, 1))).rejects.toMatchObject({ name: 'Unanswered', status: 503 })
+  indices.starting.clear()
+  indices.starting.add('c-control/0')
+  expect(await look(at(8, 1))).toEqual([PUBLISHED])
+})
+
 test('the ids of indices are asked for once a second, whatever they were', async () => {
   const { look, indices, clock } = setUp(parkedLive())
   const ids = ['GET /_security/user/_privileges', 'GET /c-*/_settings']

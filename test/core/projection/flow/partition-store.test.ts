@@ -27,7 +27,8 @@ const writesIn = ({ bulk }: Request): object[] =>
     .split('\n')
     .flatMap(line => (line.startsWith('{"index"') ? [{ ...JSON.parse(line).index, status: 201 }] : []))
 
-type Shard = { history: string; chain: object | undefined }
+/** `untold`: the number of answers about ids that lack its own, as when its node does not answer. */
+type Shard = { history: string; chain: object | undefined; untold: number }
 
 /** `held` decides each attempt to read the chain, before the shard answers. */
 const setUp = (
@@ -35,7 +36,7 @@ const setUp = (
   atStart: GenerationBody = identity,
   onRequest: (path: string, clock: { now: number }) => Promise<void> | void = () => undefined,
 ) => {
-  const shard: Shard = { history: 'first', chain: { org_id: 'org_1' } }
+  const shard: Shard = { history: 'first', chain: { org_id: 'org_1' }, untold: 0 }
   const clock = { now: 0 }
   const requests: string[] = []
   const stored: GenerationBody[] = []
@@ -55,6 +56,10 @@ const setUp = (
       return { status: 200, body: { 'p-control': settings('c'), 'p-g1-chains': settings('id') } }
     }
     if (path.endsWith('/_stats/get')) {
+      if (shard.untold > 0) {
+        shard.untold--
+        return { status: 200, body: { indices: {} } }
+      }
       const copy = { routing: { primary: true }, commit: { user_data: { history_uuid: shard.history } } }
       return { status: 200, body: { indices: { 'p-g1-chains': { shards: { 0: [copy] } } } } }
     }
@@ -117,6 +122,29 @@ test('a read that a red shard did not answer stops when an empty shard has come 
   })
   await expect(getDocuments([CHAIN])).rejects.toThrow(replaced)
   expect(stored).toEqual([{ ...identity, lost: 'p-g1-chains/0' }])
+})
+
+test('a read that had to wait is checked again until Elasticsearch tells the id of its shard', async () => {
+  const { getDocuments, requests } = setUp((attempt, shard) => {
+    if (attempt === 1) throw new Unanswered('elasticsearch', 503)
+    empty(shard)
+    shard.untold = 2
+  })
+  await expect(getDocuments([CHAIN])).rejects.toThrow(replaced)
+  expect(requests.filter(request => request === CHECKED.at(-1))).toHaveLength(3)
+})
+
+test('a read that had to wait does not wait for the id of a shard of another index', async () => {
+  const { shard, getDocuments, requests } = setUp(
+    () => undefined,
+    identity,
+    (path, clock) => {
+      if (path === 'read') clock.now += DOUBTED_READ_MS
+    },
+  )
+  shard.untold = Number.POSITIVE_INFINITY
+  expect(await getDocuments([OTHER])).toMatchObject([{ found: true }])
+  expect(requests.slice(1)).toEqual(READ_AND_CHECKED)
 })
 
 test('a shard whose id was recorded after the start of the projector counts, too', async () => {
