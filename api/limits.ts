@@ -147,10 +147,12 @@ export const REFUSALS_LOGGED_SECONDS = 60
 
 /**
  * A stop has 10 s in all. In order: milliseconds until the last request is ended, drain included; milliseconds for
- * requests to the admin port, which closes last; milliseconds until the process ends by force.
+ * requests to the admin port, which closes last; milliseconds until lines of the audit log that are not written are
+ * lost; milliseconds until the process ends by force.
  */
 export const STOP_TIME_MAX = 8_000
 export const ADMIN_STOP_TIME = 250
+export const AUDIT_END_TIME = 8_750
 export const STOP_TIMEOUT = 9_000
 
 /** Milliseconds between two checks of the certificate files. */
@@ -183,9 +185,6 @@ export const AUDIT_BATCH_BYTES = 512 * 1024
 /** Bytes of one write, at least: a topic takes 32 KiB (docs/audit.md), with keys and lengths of the records. */
 export const AUDIT_BATCH_BYTES_MIN = 16 * 1024
 export const AUDIT_REPORT_INTERVAL = 10_000
-
-/** Milliseconds that the last lines of the audit log may take at the end of the process. */
-export const AUDIT_END_TIME = 500
 
 /** Milliseconds that a request to Kafka may take, and its retries. An answer waits for AUDIT_WAIT_MAX at most. */
 export const AUDIT_KAFKA_TIMEOUT = 3_000

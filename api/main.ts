@@ -122,6 +122,7 @@ const start = async (): Promise<void> => {
           },
           onLocalCount: metrics.countLocalRate,
         })
+  const auditReport = createAuditReport({ say: log.say, count: metrics.countAuditLines, elapsed })
   const audit =
     settings.AUDIT_LOG === undefined
       ? undefined
@@ -131,7 +132,7 @@ const start = async (): Promise<void> => {
           stdout: stream,
           openKafka,
           onUnchecked: reason => log.say('warn', 'it is not known whether the audit topic keeps all lines', { reason }),
-          onLines: createAuditReport({ say: log.say, count: metrics.countAuditLines, elapsed }),
+          onLines: auditReport.onLines,
           elapsed,
           later: scheduleTimer,
         })
@@ -212,6 +213,7 @@ const start = async (): Promise<void> => {
   const end = async (signal: string) => {
     if (stopping) return
     stopping = true
+    const begun = elapsed()
     waiting.abort()
     api.endWaits()
     log.say('info', 'stopping', { signal })
@@ -224,7 +226,8 @@ const start = async (): Promise<void> => {
     await sleep(drain)
     await stop(server, STOP_TIME_MAX - drain)
     await stop(admin, ADMIN_STOP_TIME)
-    await Promise.race([audit?.writer.end(), sleep(AUDIT_END_TIME)])
+    await audit?.writer.end(AUDIT_END_TIME - (elapsed() - begun))
+    auditReport.end()
     shared?.stop()
     // The client is not closed: that would wait for requests in flight, and a frozen server answers none.
     log.say('info', 'stopped')

@@ -148,8 +148,11 @@ type WriteOutcome = 'written' | 'late' | 'lost'
 
 export type AuditWriter = {
   readonly write: (line: AuditLine) => Promise<WriteOutcome>
-  /** Waits for the lines that are under way. */
-  readonly end: () => Promise<void>
+  /**
+   * Waits for the lines that are under way. Those that are left after these milliseconds are lost, because the process
+   * ends.
+   */
+  readonly end: (within: number) => Promise<void>
 }
 
 /** Told about every line once: `written`, or `lost` and why. */
@@ -172,10 +175,15 @@ type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly onWr
  * Promises: each line is written at most once, in order. Waiting lines take a bounded amount of memory, and nobody
  *   waits longer than AUDIT_WAIT_MAX.
  * Can go wrong: the audit log takes no line → `lost`. It is slow → `late`: the line is still written. Only a strict
- *   audit drops a late line whose write has not begun: its request is refused.
+ *   audit drops a late line whose write has not begun: its request is refused. The process ends → lines that are not
+ *   written in the time of `end` are lost, although the audit log may have some of them.
  */
 export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later }: WriterParts): AuditWriter => {
   const queue = new Set<Waiting>()
+  /** Lines of the present write. */
+  let beingWritten = 0
+  /** The time of a stop is up, and the lines that were left are told as lost. */
+  let isEnded = false
   let held = 0
   /** When the present write began. */
   let writingSince: number | undefined
@@ -202,8 +210,10 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
   const writeAll = async (): Promise<void> => {
     while (queue.size > 0) {
       const batch = takeBatch()
+      beingWritten = batch.length
       writingSince = elapsed()
       const { lines, reason, isTooLarge } = await auditLog.write(batch.map(({ line }) => line))
+      if (isEnded) return
       wasSlow = isStuck()
       // Never more again: each attempt that is too large loses its lines. One line alone says nothing about several.
       if (isTooLarge && batch.length > 1) {
@@ -216,6 +226,7 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
       }
       if (lines > 0) onLines('written', lines)
       if (lines < batch.length) onLines('lost', batch.length - lines, reason)
+      beingWritten = 0
     }
     writingSince = undefined
   }
@@ -261,9 +272,17 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
 
   return {
     write: async line => write(line),
-    end: async () => {
-      await writing
-      await auditLog.end()
+    end: async within => {
+      const { promise: timeIsUp, resolve } = Promise.withResolvers<void>()
+      const cancel = later(within, resolve)
+      await Promise.race([writing, timeIsUp])
+      cancel()
+      const left = beingWritten + queue.size
+      // Nobody waits: a client of a silent broker takes long to disconnect.
+      if (left === 0) return void auditLog.end()
+      isEnded = true
+      queue.clear()
+      onLines('lost', left, 'process_ended')
     },
   }
 }

@@ -86,7 +86,7 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
     elapsed: () => performance.now(),
     later: scheduleTimer,
   })
-  scope.onTestFinished(() => writer.end())
+  scope.onTestFinished(() => writer.end(AUDIT_WAIT_MAX))
   /** Milliseconds that each request waited for its line. */
   const waits: number[] = []
   const write: AuditWriter['write'] = async line => {

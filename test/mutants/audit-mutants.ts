@@ -71,6 +71,12 @@ export const auditMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'the write that a stop cuts off is not counted as lost',
+    inside: 'createAuditWriter',
+    find: '      const left = beingWritten + queue.size\n',
+    replace: '      const left = queue.size\n',
+  },
+  {
     name: 'lines that Kafka may have are sent again',
     inside: 'createTopicLog',
     find: '        void end()\n',

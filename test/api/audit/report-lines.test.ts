@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { createAuditReport } from '../../../api/audit/report-lines.ts'
 import { AUDIT_REPORT_INTERVAL } from '../../../api/limits.ts'
 
-test('the first loss is logged at once, others together, and the end of the losses once', () => {
+test('the first loss is logged at once, others together, the end of the losses once, and the rest at a stop', () => {
   let clock = 0
   const said: unknown[] = []
   const counted = { written: 0, lost: 0 }
-  const report = createAuditReport({
+  const { onLines: report, end } = createAuditReport({
     say: (_, message, details) => void said.push([message, details]),
     count: (outcome, lines) => {
       counted[outcome] += lines
@@ -27,4 +27,11 @@ test('the first loss is logged at once, others together, and the end of the loss
     ['the audit log is written again', undefined],
   ])
   expect(counted).toEqual({ written: 9, lost: 2_000 })
+  end()
+  expect(said.length).toBe(3)
+  report('lost', 1, 'ENOSPC')
+  report('lost', 3, 'process_ended')
+  end()
+  end()
+  expect(said.slice(3)).toEqual([['lines of the audit log are lost', { lines: 4, reason: 'process_ended' }]])
 })

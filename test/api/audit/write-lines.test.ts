@@ -148,11 +148,45 @@ test('a line that is not strict and waits too long is still written, and later r
   writes[1]?.done({ lines: 2 })
   await turn()
   const next = write('e')
-  const ended = writer.end()
+  const ended = writer.end(1_000)
   writes[2]?.done({ lines: 1 })
   await turn()
   writes[3]?.done({ lines: 1 })
   expect(await next).toBe('written')
   await ended
   expect(counted).toEqual({ written: 5, lost: 0 })
+})
+
+test.each([true, false])(
+  'strict %s: lines that are not written when the time of a stop is up are lost',
+  async isStrict => {
+    const { writer, write, writes, pass, counted, reasons } = created(isStrict)
+    for (const text of ['a', 'b', 'c']) void write(text)
+    let isEnded = false
+    const ended = writer.end(1_000).then(() => {
+      isEnded = true
+    })
+    pass(999)
+    await turn()
+    expect([isEnded, counted]).toEqual([false, { written: 0, lost: 0 }])
+    pass(1)
+    await ended
+    expect([counted, reasons]).toEqual([{ written: 0, lost: 3 }, ['process_ended']])
+    // Each line is told once, also if its write ends after all.
+    writes[0]?.done({ lines: 1 })
+    pass(AUDIT_WAIT_MAX)
+    await turn()
+    expect([counted, writes.length]).toEqual([{ written: 0, lost: 3 }, 1])
+  },
+)
+
+test('a stop waits no longer than the lines take, and loses none of them', async () => {
+  const { writer, write, writes, counted, timers } = created(false)
+  for (const text of ['a', 'b']) void write(text)
+  const ended = writer.end(1_000)
+  writes[0]?.done({ lines: 1 })
+  await turn()
+  writes[1]?.done({ lines: 1 })
+  await ended
+  expect([counted, timers()]).toEqual([{ written: 2, lost: 0 }, 0])
 })
