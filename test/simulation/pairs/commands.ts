@@ -1,5 +1,6 @@
 /** The real commands of an operator, each in its own simulated process, which can be killed at any request. */
 
+import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import { momentOf } from '../../../core/reading/index.ts'
 import { replay } from '../../../tools/analysis/replay.ts'
 import { sourceInKafka } from '../../../tools/analysis/replay-source.ts'
@@ -17,6 +18,7 @@ import { dropSandbox, listSandboxes } from '../../../tools/generations/sandboxes
 import { rollback, swap } from '../../../tools/generations/swap.ts'
 import { verify } from '../../../tools/generations/verify.ts'
 import { again } from '../../../tools/parked/parked.ts'
+import type { Broker } from '../broker.ts'
 import { SimulatedProcess } from '../clock.ts'
 import { openSimulatedCluster } from '../cluster.ts'
 import { API_KEYS, EVENTS } from '../history.ts'
@@ -129,7 +131,9 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
   if (isOnSource(told)) {
     const openTarget = async (directory: string) => directoryTarget(directory)
-    return carryOutOnSource(told, { ...making, openCluster, openTarget, processes: processesOf(host) })
+    const openPublished = async (topic: string) => publishedOnly(await openCluster(topic), broker, topic)
+    const source = { ...making, openCluster: openPublished, openTarget, processes: processesOf(host) }
+    return carryOutOnSource(told, source)
   }
   switch (told.name) {
     case 'list':
@@ -213,3 +217,12 @@ const searchesOf = (running: Running, { clock, engine, faults }: Omit<Services, 
   }
   return { search: reach(search), multiGet: reach(multiGet) }
 }
+
+/** In these worlds, entries behind the end are not published yet. They are of no open transaction. */
+const publishedOnly = (cluster: LogCluster, broker: Broker, topic: string): LogCluster => ({
+  ...cluster,
+  writtenEnds: async partitions => {
+    const written = await cluster.writtenEnds(partitions)
+    return new Map([...written.keys()].map(number => [number, broker.topic(topic).partitions[number]?.end ?? 0]))
+  },
+})

@@ -45,15 +45,16 @@ const call = <Result>({ host, delay }: Disk, isChange: boolean, ...effects: (() 
   })
 }
 
-const openFile = (disk: Disk, path: PathLike, flags?: string | number) =>
+const openFile = (disk: Disk, path: PathLike, flags?: string | number, mode?: number) =>
   call(disk, /w|a|\+/.test(String(flags)) || typeof flags === 'number', () => {
-    const file = fs.openSync(path, flags ?? 'r')
+    const file = fs.openSync(path, flags ?? 'r', mode)
     const close = async (): Promise<void> => fs.closeSync(file)
     return {
       writeFile: (content: string | Buffer) => writeHalves(disk, content, bytes => fs.writeSync(file, bytes)),
       appendFile: (content: Buffer) => writeHalves(disk, content, bytes => fs.writeSync(file, bytes)),
       truncate: (length: number) => call(disk, true, () => fs.ftruncateSync(file, length)),
       write: (bytes: Buffer) => call(disk, true, () => fs.writeSync(file, bytes, 0, bytes.length, 0)),
+      chmod: (bits: number) => call(disk, true, () => fs.fchmodSync(file, bits)),
       sync: () => call(disk, false, () => undefined),
       stat: () => call(disk, false, () => fs.fstatSync(file)),
       close,
