@@ -8,6 +8,7 @@
  */
 import { type Checkpoint, hasGoneBack, readCheckpoint } from './checkpoint.ts'
 import type { Change, Client, Payout, PayrollRecord, Period, Rep, Total } from './client.ts'
+import { RefusedError } from './refused.ts'
 import { CopyDiffersError, readServed, requireNext, type ServedChange, ServedChanges } from './served-changes.ts'
 import { addRecords, controlTotalsOf, differenceOfSums, differenceOfTotals } from './sums.ts'
 
@@ -92,14 +93,19 @@ type Prove = {
  * Reads an organization as of its last change, and proves the copy.
  * @param before the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved,
  *   and its `update` or `follow` begins after the last change that the earlier one handed over
+ * @param options.handOver `all`: they begin with the first change instead; `none`: they leave out all changes until now
+ * @throws CopyDiffersError if the API no longer has the last change that was handed over, and `handOver` is not given
  */
-export const readCopy = async (client: Client, before?: CopyState): Promise<Copy> => {
+export const readCopy = async (
+  client: Client,
+  before?: CopyState,
+  options: { readonly handOver?: 'all' | 'none' | undefined } = {},
+): Promise<Copy> => {
   const proved = before?.proved ?? before?.continues
   const { last_change_id, last_sequence } = await client.totals()
   const continued = {
     ...(proved && { continues: proved }),
-    // Null says that none was handed over.
-    ...(before && { handedOver: before.handedOver === undefined ? before.lastChangeId : before.handedOver }),
+    handedOver: await handedOverBefore(client, before, last_change_id, options.handOver),
   }
   if (last_change_id === null) return continueCopy(client, { ...EMPTY, ...continued })
   const then = client.asOf(last_change_id)
@@ -115,6 +121,30 @@ export const readCopy = async (client: Client, before?: CopyState): Promise<Copy
   await copy.prove()
   return copy
 }
+
+/** Returns the change after which a copy that is read anew hands over; null for the beginning. */
+const handedOverBefore = async (
+  client: Client,
+  before: CopyState | undefined,
+  last: string | null,
+  handOver: 'all' | 'none' | undefined,
+): Promise<string | null> => {
+  if (handOver === 'all') return null
+  if (handOver === 'none' || before === undefined) return last
+  const { handedOver = before.lastChangeId } = before
+  if (handedOver === null || handedOver === last) return handedOver
+  try {
+    for await (const _ of client.changes({ startingAfter: handedOver, limit: 1 })) break
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.code !== 'invalid_cursor') throw error
+    throw new CopyDiffersError(`the API has no change ${handedOver}, the last one handed over: ${CHOOSE}`, {
+      cause: error,
+    })
+  }
+  return handedOver
+}
+
+const CHOOSE = "choose handOver 'all' (from the beginning) or 'none' (leave out all until now)"
 
 /** Continues a copy from its stored state. */
 export const continueCopy = (client: Client, state: CopyState): Copy => {
@@ -303,12 +333,14 @@ const nextTurn = (): Promise<void> => new Promise(resolve => setTimeout(resolve,
 
 const EMPTY: CopyState = { lastChangeId: null, reps: [], periods: [], payouts: [], payrollRecords: [] }
 
-/** Yields the changes after one, up to another one. */
+/** Yields the changes after one, up to another one. @throws CopyDiffersError at their end if that one does not come */
 const between = async function* (client: Client, after: string | null, to: string | null) {
   for await (const change of client.changes({ startingAfter: after })) {
     yield change
     if (change.id === to) return
   }
+  // The changes after `to` are read next: they would come twice.
+  throw new CopyDiffersError(`the API has not served change ${to}, the last one of the copy: read the copy anew`)
 }
 
 const all = async <Item>(list: AsyncIterable<Item>): Promise<Item[]> => {

@@ -182,6 +182,9 @@ const clientAfter = () =>
         return Response.json({ data: { last_change_id: 'payout_2', last_sequence: 6, totals } })
       }
       const after = searchParams.get('starting_after')
+      if (after !== null && !changes.some(({ id }) => id === after)) {
+        return Response.json({ error: { code: 'invalid_cursor', message: 'no such change' } }, { status: 400 })
+      }
       const data = lists[pathname] ?? changes.slice(changes.findIndex(({ id }) => id === after) + 1)
       return Response.json({ data, has_more: false, next_cursor: '' })
     },
@@ -275,6 +278,53 @@ test.for([
     await one.update(({ id }) => void seen.push(id))
     expect([one.lastChangeId(), ...seen]).toEqual(['payout_2', ...idsOf(changes, first)])
   }
+})
+
+test('a copy is read anew although the last change that was handed over is gone, once handOver says what to do', async () => {
+  for (const before of [
+    { ...empty, lastChangeId: 'payout_1', handedOver: 'gone_1' },
+    { ...empty, lastChangeId: 'gone_1' },
+  ]) {
+    const refused = readCopy(clientAfter(), before)
+    await expect(refused).rejects.toBeInstanceOf(CopyDiffersError)
+    await expect(refused).rejects.toThrow("no change gone_1, the last one handed over: choose handOver 'all'")
+    for (const [handOver, ids] of [
+      ['all', changes.map(({ id }) => id)],
+      ['none', []],
+    ] as const) {
+      const copy = await readCopy(clientAfter(), before, { handOver })
+      const seen: string[] = []
+      await continueCopy(clientAfter(), stored(copy.state())).update(({ id }) => void seen.push(id))
+      expect(seen).toEqual(ids)
+    }
+  }
+})
+
+test('only the code invalid_cursor says that the change is gone: another refusal stays the error', async () => {
+  const client = createClient({
+    baseUrl: 'http://127.0.0.1',
+    key: 'key_text',
+    fetch: async ({ url }) =>
+      new URL(url).pathname === '/totals'
+        ? Response.json({ data: { last_change_id: 'payout_2', last_sequence: 6, totals } })
+        : Response.json({ error: { code: 'forbidden', message: 'not this list' } }, { status: 403 }),
+  })
+  const reading = readCopy(client, { ...empty, lastChangeId: 'payout_1' })
+  await expect(reading).rejects.toThrow('403 forbidden: not this list')
+})
+
+test('a copy whose last change does not come hands over each change once, and asks to be read anew', async () => {
+  const state = { ...empty, lastChangeId: 'payout_1', lastSequence: 3, handedOver: 'payroll_1' }
+  const copy = continueCopy(clientAfter(), state)
+  const seen: string[] = []
+  const see = ({ id }: { readonly id: string }) => void seen.push(id)
+  for (const _ of [1, 2]) {
+    const updating = copy.update(see)
+    await expect(updating).rejects.toBeInstanceOf(CopyDiffersError)
+    await expect(updating).rejects.toThrow('not served change payout_1, the last one of the copy: read the copy anew')
+  }
+  await (await readCopy(clientAfter(), stored(copy.state()))).update(see)
+  expect(seen).toEqual(['payroll_2', 'payout_2'])
 })
 
 test('a copy that no key has proved refuses a change that does not follow its last one', async () => {

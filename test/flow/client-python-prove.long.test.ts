@@ -63,7 +63,7 @@ for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key),
     const program = `
 import json, os
 from itertools import islice
-from commission_client import Client, Copy, read_copy
+from commission_client import Client, Copy, CopyDiffersError, read_copy
 client = Client(os.environ["API"], os.environ["KEY"])
 proved = Copy(client)
 proved.prove(os.environ["PUBLIC_KEY"])
@@ -75,7 +75,20 @@ for copy in (Copy(client, state), proved):
 for handed_over in ({"handed_over": "period_1.1"}, {}, {"handed_over": None}):
     before = {**Copy(client).state(), "last_change_id": "payout_1", **handed_over}
     print(*[change.id for change in Copy(client, read_copy(client, before).state()).update()])
+before = {**Copy(client).state(), "last_change_id": "payout_9"}
+for hand_over in (None, "all", "none"):
+    try:
+        print(*[change.id for change in read_copy(client, before, hand_over=hand_over).update()])
+    except CopyDiffersError as error:
+        print(error)
+passed = Copy(client, {**Copy(client).state(), "last_change_id": "payout_1", "handed_over": "payout_2"})
+for read in (passed.update, lambda: list(passed.follow()), lambda: list(passed.follow())):
+    try:
+        print(read())
+    except CopyDiffersError as error:
+        print(error, passed.state()["handed_over"])
 `
+    const isGone = 'the API has not served change payout_1, the last one of the copy: read the copy anew'
     const all = 'rep_1.1 period_1.1 payout_1 payout_2 payroll_1'
     const asked = { ...environment, PUBLIC_KEY: publicKey }
     expect(await runProgram(program, asked)).toEqual([
@@ -85,6 +98,11 @@ for handed_over in ({"handed_over": "period_1.1"}, {}, {"handed_over": None}):
       'payout_1 payout_2 payroll_1',
       'payout_2 payroll_1',
       all,
+      "the API has no change payout_9, the last one handed over: choose hand_over 'all' (from the beginning) or 'none' (leave out all until now)",
+      all,
+      '',
+      `${isGone} payout_2`,
+      ...[`${isGone} payroll_1`, `${isGone} payroll_1`],
     ])
   })
 

@@ -227,9 +227,9 @@ export const checkpointMutants: readonly Mutant[] = [
   },
   {
     name: 'a copy that is read anew forgets which change was handed over last',
-    inside: 'readCopy',
-    find: '...(before && { handedOver:',
-    replace: '...(last_change_id === null && before && { handedOver:',
+    inside: 'handedOverBefore',
+    find: "if (handOver === 'none' || before === undefined) return last",
+    replace: 'return last',
   },
   {
     name: 'a state that is stored while onChange works counts its change as handed over',

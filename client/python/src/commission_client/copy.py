@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from .checkpoint import Checkpoint, read_checkpoint
 from .client import Change, Client
 from .generated.models import Payout, PayoutChange, PayrollChange, PayrollRecord, Period, PeriodChange, Rep
+from .refused import RefusedError
 from .served_changes import CopyDiffersError, ServedChanges, read_served, require_next
 
 #: Adds exactly: an amount has at most 40 digits before the point and 40 after it.
@@ -240,13 +241,18 @@ class Copy:
                 )
 
     def _left(self) -> Iterator[Change]:
-        """Yields the changes that the copy includes, and that were not handed over."""
+        """Yields the changes that the copy includes, and that were not handed over.
+
+        Raises CopyDiffersError at their end if the last change of the copy does not come.
+        """
         to = self.last_change_id
         if self._handed_over != to:
             for change in self._client.changes(starting_after=self._handed_over):
                 yield change
                 if change.id == to:
                     return
+            # The changes after `to` are read next: they would come twice.
+            raise CopyDiffersError(f"the API has not served change {to}, the last one of the copy: read the copy anew")
 
     def _read_served(self) -> ServedChanges:
         """Reads all changes up to the last one of the copy."""
@@ -299,22 +305,47 @@ def _other_rules(before: Checkpoint, now: Checkpoint) -> str:
     return f"its rules changed from {before.line} to {now.line}, so read the copy anew"
 
 
-def read_copy(client: Client, before: dict[str, Any] | None = None) -> Copy:
+def read_copy(
+    client: Client, before: dict[str, Any] | None = None, *, hand_over: Literal["all", "none"] | None = None
+) -> Copy:
     """Reads an organization as of its last change, and proves the copy.
 
     `before` is the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved,
-    and its `update` or `follow` begins after the last change that the earlier one handed over.
+    and its `update` or `follow` begins after the last change that the earlier one handed over. With `hand_over` "all"
+    they begin with the first change instead, and with "none" they leave out all changes until now. Raises
+    CopyDiffersError if the API no longer has the last change that was handed over, and `hand_over` is not given.
     """
     copy = Copy(client)
     proved = before and (before.get("proved") or before.get("continues"))
     copy._continues = Checkpoint(**proved) if proved else None
     totals = client.totals()
+    copy._handed_over = _handed_over_before(client, before, totals.last_change_id, hand_over)
     if totals.last_change_id is not None:
         then = client.as_of(totals.last_change_id)
         for kind in KINDS:
             getattr(copy, kind).update({record.id: record for record in getattr(then, kind)()})
         copy.last_change_id, copy._last_sequence = totals.last_change_id, totals.last_sequence
         copy.prove()
-    # Null says that none was handed over.
-    copy._handed_over = before.get("handed_over", before["last_change_id"]) if before else copy.last_change_id
     return copy
+
+
+def _handed_over_before(
+    client: Client, before: dict[str, Any] | None, last: str | None, hand_over: str | None
+) -> str | None:
+    """Returns the change after which a copy that is read anew hands over; None for the beginning."""
+    if hand_over == "all":
+        return None
+    if hand_over == "none" or before is None:
+        return last
+    handed_over: str | None = before.get("handed_over", before["last_change_id"])
+    if handed_over is not None and handed_over != last:
+        try:
+            next(client.changes(starting_after=handed_over, limit=1), None)
+        except RefusedError as refused:
+            if refused.code != "invalid_cursor":
+                raise
+            raise CopyDiffersError(
+                f"the API has no change {handed_over}, the last one handed over: "
+                "choose hand_over 'all' (from the beginning) or 'none' (leave out all until now)"
+            ) from refused
+    return handed_over
