@@ -1,9 +1,16 @@
 /** Simulated answers of Elasticsearch. Their form is not checked: the code under test states the form that it reads. */
+import { Unanswered } from '../../core/runtime/keep-trying.ts'
 import type { Answer, Request, Send } from '../../core/store/elasticsearch/client.ts'
 import type { DocumentAddress, GetDocuments } from '../../core/store/elasticsearch/primary-reads.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../schemas/stored/mappings.ts'
 
 export const sending = (answer: (request: Request, signal?: AbortSignal) => Promise<Answer>): Send => answer as Send
+
+/** A proxy answers 404 in place of Elasticsearch. */
+export const proxied = (isOptional: boolean): Answer => {
+  if (isOptional) return { status: 404, body: '<html>' }
+  throw new Unanswered('elasticsearch', 404, 'without the header x-elastic-product')
+}
 
 export type Found = { readonly found: boolean; readonly _version?: number; readonly _source?: unknown }
 

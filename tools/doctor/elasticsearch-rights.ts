@@ -4,7 +4,7 @@
  * condition that no document meets, or for an index with 0 shards.
  */
 
-import { StopError } from '../../core/runtime/index.ts'
+import { StopError, Unanswered } from '../../core/runtime/index.ts'
 import { assertSeesAll, type Request, type Send } from '../../core/store/index.ts'
 import {
   type ElasticsearchIndexPrivilege,
@@ -87,12 +87,12 @@ export const tryHidingRoles = async (
 
 /** An API key may read its own role descriptors, but not the roles of the user who made it: those limit it, too. */
 const askOwnKey = async (names: readonly string[], send: Send, signal: AbortSignal): Promise<Finding> => {
-  const ask = <Body>(path: string, query?: Request['query']) =>
-    answerOf<Body>({ method: 'GET', path, ...(query && { query }) }, send, signal)
-  const user = await ask<{ readonly api_key?: { readonly id?: string } }>('/_security/_authenticate')
+  const ask = <Body>(path: string, refused?: Body, query?: Request['query']) =>
+    answerOf<Body>({ method: 'GET', path, ...(query && { query }) }, send, signal, refused)
+  const user = await ask<{ readonly api_key?: { readonly id?: string } }>('/_security/_authenticate', {})
   if (user === undefined) return notTried(SEES_ALL, 'Elasticsearch has no security: it hides nothing')
   const id = user.api_key?.id
-  const [own] = (id && (await ask<ApiKeys>('/_security/api_key', { id }))?.api_keys) || []
+  const [own] = (id && (await ask<ApiKeys>('/_security/api_key', undefined, { id }))?.api_keys) || []
   const hidden = hiddenByKey(own?.role_descriptors, names)
   if (hidden === undefined)
     return warning(SEES_ALL, 'Elasticsearch does not tell all roles of this user or API key', LOOK_AT_KEY)
@@ -162,6 +162,9 @@ const isAccepted = async (request: Request, send: Send, signal: AbortSignal): Pr
   }
 }
 
+/** A proxy that permits no such question. */
+const isOfProxy = (error: unknown): boolean => error instanceof Unanswered && [400, 404].includes(error.status)
+
 const isRefused = (error: unknown): boolean => error instanceof StopError && error.where.status === 403
 
 type Privileges = {
@@ -186,13 +189,19 @@ const askPrivileges = async (
   return answerOf<Privileges>({ method: 'POST', path: '/_security/user/_has_privileges', body }, send, signal)
 }
 
-/** Returns undefined if Elasticsearch has no security, or refuses the question. */
-const answerOf = async <Body>(request: Request, send: Send, signal: AbortSignal): Promise<Body | undefined> => {
+/** Returns undefined if Elasticsearch has no security; `refused` if it, or a proxy, refuses the question. */
+const answerOf = async <Body>(
+  request: Request,
+  send: Send,
+  signal: AbortSignal,
+  refused?: Body,
+): Promise<Body | undefined> => {
   try {
     const answer = await send<Body>(request, signal)
     return answer.status === 200 ? answer.body : undefined
   } catch (error) {
-    if (isRefused(error) || (error instanceof StopError && error.code === 'write_refused')) return undefined
+    const isUnknown = error instanceof StopError && error.code === 'write_refused'
+    if (isRefused(error) || isUnknown || isOfProxy(error)) return refused
     throw error
   }
 }

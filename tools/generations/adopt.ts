@@ -348,7 +348,7 @@ const checkIndices = async (
   if (stored === undefined) throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
   const identity = stored._source.body
   const ids = await readIndexIds(layoutOf(prefix, identity).indices, { request, prefix })
-  const shards = await readShardIds(Object.keys(ids), { request, prefix })
+  const shards = await readShardIds(Object.keys(ids), { request, prefix }, identity.shards === undefined)
   const isSame = (index: string): boolean => identity.indices?.[index] === ids[index]
   const lost = lostAmong(identity.shards, shards, isSame) ?? identity.lost
   if (Object.keys(ids).every(isSame) && lost === undefined) return undefined

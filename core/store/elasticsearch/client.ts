@@ -35,13 +35,15 @@ export type Request = {
   readonly answerBytesMax?: number
   /** Throws Unanswered if an item of the answer may succeed later: see `sendWhole`. */
   readonly check?: (answer: Answer) => void
+  /** A question that a proxy need not permit: its own 400 or 404 counts as an answer, which tells nothing. */
+  readonly isOptional?: boolean
   /** The sender of bulk requests calls it when it sends the request, which may be long after it was made. */
   readonly beforeSending?: () => Promise<void>
 }
 
 /**
  * Sends one request, once.
- * @returns status and body for 2xx, 400, 404 and 409 of Elasticsearch itself, and for 413
+ * @returns status and body for 2xx, 400, 404 and 409 of Elasticsearch itself, and for 413; see also `isOptional`
  * @throws Unanswered if a retry may succeed; AnswerTooLong; StopError `access_refused`, `index_unsuitable`,
  *   `write_refused`
  */
@@ -60,7 +62,8 @@ const returnedStatuses = new Set([400, 404, 409, TOO_LARGE])
 const documentPaths = /^\/([^/]+)\/_(?:doc|create)\//
 
 export const createElasticsearch = (client: Client, credentials: Credentials = noCredentials): Elasticsearch => ({
-  send: async <Body>({ method, path, query, body, bulk, answerBytesMax }: Request, signal?: AbortSignal) => {
+  send: async <Body>(asked: Request, signal?: AbortSignal) => {
+    const { method, path, query, body, bulk, answerBytesMax, isOptional = false } = asked
     const [, written] = (method === 'PUT' && documentPaths.exec(path)) || []
     const querystring = written === undefined ? query : { ...WITHOUT_PIPELINE, ...query }
     const params = {
@@ -93,7 +96,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
       if (isBlock(answer)) throw new Unanswered('elasticsearch', status, errorType(answer), blockedIndex(answer))
       if (isTransient(status, answer) || (status === 401 && credentials.renew(headers)))
         throw new Unanswered('elasticsearch', status)
-      if (returnedStatuses.has(status) && status !== TOO_LARGE && !isOfElasticsearch(error))
+      if (returnedStatuses.has(status) && status !== TOO_LARGE && !isOptional && !isOfElasticsearch(error))
         throw new Unanswered('elasticsearch', status, 'without the header x-elastic-product')
       assertPipelineExists(path.split('/')[1] ?? '', answer)
       if (returnedStatuses.has(status)) return { status, body: answer }
@@ -194,7 +197,10 @@ export type BatchableKind = {
   readonly smallSize: number
   readonly maxSize: number
   readonly combine: (requests: readonly [Request, ...Request[]]) => Request
-  /** The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided. */
+  /**
+   * The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided.
+   * @throws StopError, for all of them
+   */
   readonly divide: (answer: Combined, requests: readonly Request[]) => readonly (Answer | Unanswered)[] | undefined
 }
 
@@ -213,9 +219,9 @@ type Waiting = {
  * each. While one small request is under way, further ones wait and are then sent together. So under low load nothing
  * waits, and under high load there are few requests. A large request is sent at once, alone.
  * Promises: each request is answered as if it were sent alone. If an answer cannot be divided, its requests are sent
- * again one by one. It is separate from read/batch-multi-gets.ts, because that one waits for no answer before it sends
- * the next group, groups by expected bytes, and sends halves or sizes after a failure. Here one group is under way at a
- * time, in order.
+ * again one by one. If it tells that an ingest pipeline ran, all requests of the group fail. It is separate from
+ * read/batch-multi-gets.ts, because that one waits for no answer before it sends the next group, groups by expected
+ * bytes, and sends halves or sizes after a failure. Here one group is under way at a time, in order.
  * @param ready resolves when a request may be sent. All that came until then go together
  */
 export const createBatcher = (
@@ -252,8 +258,11 @@ export const createBatcher = (
     if (others.length === 0) return resolveWith(first, send(first.request, first.signal))
     const requests = [first.request, ...others.map(({ request }) => request)] as const
     using given = allOf(group)
+    let isSent = false
     try {
-      const answers = divide(await send<Combined['body']>(combine(requests), given.signal), requests)
+      const answer = await send<Combined['body']>(combine(requests), given.signal)
+      isSent = true
+      const answers = divide(answer, requests)
       if (answers === undefined) return sendEach(group)
       for (const [index, { resolve, reject }] of group.entries()) {
         const answer = answers[index]
@@ -261,7 +270,9 @@ export const createBatcher = (
         else resolve(answer)
       }
     } catch (error) {
-      if (!(error instanceof Unanswered)) return sendEach(group)
+      // A pipeline has run: sent again, the request would only be told that the document has another version.
+      const isKnown = error instanceof Unanswered || (isSent && error instanceof StopError)
+      if (!isKnown) return sendEach(group)
       for (const { reject } of group) reject(error)
     }
   }

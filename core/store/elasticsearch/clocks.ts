@@ -116,7 +116,7 @@ export const readElasticsearchClock = async (
 ): Promise<number | undefined> => {
   const path = `/_nodes/${nodes}/stats/process`
   const query = { filter_path: '_nodes.failed,nodes.*.timestamp' }
-  const { body } = await send<Stats>({ method: 'GET', path, query })
+  const { body } = await send<Stats>({ method: 'GET', path, query, isOptional: true })
   return body?._nodes?.failed === 0 ? latestIn(body) : undefined
 }
 

@@ -1,8 +1,9 @@
 /**
  * Ingest pipelines of others: somebody can set one on an index at any time. In: a write, and the answer about its
  * document. Out: the default pipeline of the index does not run.
- * Can go wrong: `index_unsuitable`, if the final pipeline of the index, which always runs, changed or dropped a
- *   document, or if a pipeline is missing.
+ * Can go wrong: `index_unsuitable`, if the final pipeline of the index, which always runs, dropped a document, or if a
+ *   pipeline is missing. In a bulk request also if it only ran: it may have changed a document. The answer to a write
+ *   of one document does not tell that.
  */
 import { StopError } from '../../runtime/index.ts'
 import { type BulkItem, reasonOf } from './answers.ts'

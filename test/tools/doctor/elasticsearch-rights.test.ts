@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { identities } from '../../../schemas/access.ts'
 import { tryHidingRoles } from '../../../tools/doctor/elasticsearch-rights.ts'
-import { sending } from '../../support/answering.ts'
+import { proxied, sending } from '../../support/answering.ts'
 
 const role = identities.api.elasticsearch
 const whole = { names: ['*'], privileges: ['read'] }
@@ -32,4 +32,10 @@ test.for([
   ['an API key with one role that shows all', asKey([part, whole]), 'warning'],
 ] as const)('%s: %#', async ([, answers, outcome]) => {
   expect(await examine(answers)).toEqual([expect.objectContaining({ outcome })])
+})
+
+test('a proxy that answers 404 to questions about security: roles are not told', async () => {
+  const send = sending(async ({ isOptional = false }) => proxied(isOptional))
+  const found = await tryHidingRoles(role, { ELASTICSEARCH_INDEX_PREFIX: 'p' }, send, new AbortController().signal)
+  expect(found).toEqual([expect.objectContaining({ outcome: 'warning' })])
 })

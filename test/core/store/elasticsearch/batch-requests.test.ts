@@ -1,6 +1,7 @@
 /** Small requests of several partitions go together: `createBatcher` in core/store/elasticsearch/client.ts. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { StopError } from '../../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import {
   type Answer,
@@ -258,11 +259,28 @@ describe('positions', () => {
     ['without a status', item('position:g1:1', {})],
     ['that failed in a way that alone would stop', item('position:g1:1', { status: 500 })],
     ['refused for good', item('position:g1:1', { status: 400, error: { type: 'mapper_parsing_exception' } })],
-    ['that an ingest pipeline dropped', item('position:g1:1', { status: 200, result: 'noop' })],
     ['that is missing', undefined],
   ])('with an item %s are sent again one by one', async (_, strange) => {
     const { sent, underWay } = await started()
     await sent.at(0).letGo({ status: 200, body: { items: [strange, item('position:g1:2', { status: 200 })] } })
+    expect(underWay()).toEqual([replacementOf('position:g1:1'), replacementOf('position:g1:2')])
+  })
+
+  test.each([
+    ['dropped', { status: 200, result: 'noop' }],
+    ['may have changed', { status: 200, result: 'updated', executed_pipelines: ['x'] }],
+  ])('of which an ingest pipeline %s one end with index_unsuitable, and none is sent again', async (_, through) => {
+    const { sent, underWay, outcomes } = await started()
+    const answered = [item('position:g1:1', through), item('position:g1:2', { status: 200 })]
+    await sent.at(0).letGo({ status: 200, body: { items: answered } })
+    expect(underWay()).toEqual([])
+    const unsuitable = { code: 'index_unsuitable', where: { index: 'control' } }
+    expect(outcomes).toMatchObject({ a: unsuitable, b: unsuitable })
+  })
+
+  test('are sent again one by one if the combined request is refused for good', async () => {
+    const { sent, underWay } = await started()
+    await sent.at(0).fail(new StopError('write_refused', 'Elasticsearch answers 405'))
     expect(underWay()).toEqual([replacementOf('position:g1:1'), replacementOf('position:g1:2')])
   })
 })

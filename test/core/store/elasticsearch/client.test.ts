@@ -6,7 +6,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { keepTrying, Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../../core/runtime/limits.ts'
-import { AnswerTooLong, createElasticsearch, errorType } from '../../../../core/store/elasticsearch/client.ts'
+import {
+  AnswerTooLong,
+  createElasticsearch,
+  errorType,
+  type Request,
+} from '../../../../core/store/elasticsearch/client.ts'
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
 
 type Transport = Client['transport']['request']
@@ -186,6 +191,7 @@ describe('the answer of a server', () => {
     status: number,
     headers: Readonly<Record<string, string | number>>,
     body: string | Buffer,
+    asked: Request = request,
   ) => {
     const server = createServer((_, answer) => answer.writeHead(status, headers).end(body))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -194,7 +200,7 @@ describe('the answer of a server', () => {
       await client.close()
       server.close()
     })
-    return createElasticsearch(client).send(request)
+    return createElasticsearch(client).send(asked)
   }
   const html = { 'content-type': 'text/html' }
   const json = { 'content-type': 'application/json', ...OF_ELASTICSEARCH }
@@ -204,6 +210,12 @@ describe('the answer of a server', () => {
     await expect(answering(status, html, '<html>')).rejects.toThrow(
       new Unanswered('elasticsearch', status, 'without the header x-elastic-product'),
     )
+  })
+
+  test.each([400, 404])('with status %i may be of a proxy if the question is optional', async status => {
+    const asked = { ...request, isOptional: true }
+    expect(await answering(status, html, '<html>', asked)).toMatchObject({ status })
+    await expect(answering(502, html, '<html>', asked)).rejects.toThrow(new Unanswered('elasticsearch', 502))
   })
 
   test('with status 413 counts also if a proxy refuses the request', async () => {

@@ -4,7 +4,7 @@ import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { createClocks } from '../../../../core/store/elasticsearch/clocks.ts'
 import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../../../../core/store/limits.ts'
 import { everythingRuns } from '../../../projector/held.ts'
-import { sending } from '../../../support/answering.ts'
+import { proxied, sending } from '../../../support/answering.ts'
 
 const START = 1_770_000_000_000
 const HOUR = 3_600_000
@@ -18,17 +18,19 @@ const setUp = () => {
     roundTrip: 0,
     failure: undefined as unknown,
     answer: undefined as unknown,
+    isForbidden: false,
   }
   const changes: string[] = []
   const clocks = createClocks({
     now: () => machine.ours,
     elapsed: () => machine.elapsed,
-    send: sending(async () => {
+    send: sending(async ({ isOptional = false }) => {
       machine.asked++
       await Promise.resolve()
       const timestamp = machine.theirs
       pass(machine.roundTrip)
       if (machine.failure !== undefined) throw machine.failure
+      if (machine.isForbidden) return proxied(isOptional)
       return { status: 200, body: machine.answer ?? { _nodes: { failed: 0 }, nodes: { node: { timestamp } } } }
     }),
     onChange: code => changes.push(code),
@@ -135,5 +137,15 @@ describe('the time that may be published', () => {
     await read()
     expect(changes).toEqual(['clock_unknown'])
     expect(clocks.state()).toEqual({ elasticsearch_ahead_ms: null, agree: true })
+  })
+  test('is our clock alone while a proxy answers 404 to the question', async () => {
+    const { machine, changes, pass, read } = setUp()
+    machine.isForbidden = true
+    machine.theirs -= HOUR
+    expect(await read()).toEqual({ reached: START, latest: START })
+    machine.isForbidden = false
+    pass(CLOCK_INTERVAL_MS)
+    expect((await read())?.reached).toBe(machine.theirs)
+    expect(changes).toEqual(['clock_unknown', 'clocks_disagree'])
   })
 })
