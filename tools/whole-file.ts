@@ -30,6 +30,8 @@ export const writeWhole = async (file: string, text: string, mode = CLOSED): Pro
  * @returns whether it was created
  */
 export const createWhole = async (file: string, text: string, mode = CLOSED): Promise<boolean> => {
+  // Before anything is removed: a refusal changes nothing.
+  if (await isThere(file)) return false
   const temporary = await writeTemporary(file, text, mode)
   try {
     await link(temporary, file)
@@ -43,7 +45,7 @@ export const createWhole = async (file: string, text: string, mode = CLOSED): Pr
       return false
     }
     // This file system has no links.
-    if ((await lstat(file).catch(() => undefined)) !== undefined) return false
+    if (await isThere(file)) return false
     await rename(temporary, file).catch(ifRemoved(file))
     return true
   } finally {
@@ -97,9 +99,12 @@ const writeTemporary = async (file: string, text: string, mode: number): Promise
   return temporary
 }
 
-/** Older versions of this program used one name only. */
+/** HAZARD: people give a name without an id, too, such as `close.key.new` to the next secret key. It stays. */
 const isTemporary = (found: string, name: string): boolean =>
-  found === `${name}.new` || (found.startsWith(`${name}.`) && /^[0-9a-f-]{36}\.new$/.test(found.slice(name.length + 1)))
+  found.startsWith(`${name}.`) && /^[0-9a-f-]{36}\.new$/.test(found.slice(name.length + 1))
+
+/** Also a link that leads nowhere. */
+const isThere = async (file: string): Promise<boolean> => (await lstat(file).catch(ifMissing)) !== undefined
 
 const ifMissing = (error: { code?: unknown }): undefined => {
   if (error.code !== 'ENOENT') throw error

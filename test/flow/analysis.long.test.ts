@@ -135,7 +135,7 @@ test('diff --html writes a page for people in place of rows, whole or not at all
   const folder = mkdtempSync(join(tmpdir(), 'commission-diff-'))
   file.onTestFinished(async () => rmSync(folder, { recursive: true }))
   const page = join(folder, 'page.html')
-  symlinkSync(join(folder, 'other'), `${page}.new`)
+  symlinkSync(join(folder, 'other'), `${page}.${crypto.randomUUID()}.new`)
   const ran = await projection('diff', 'sandbox:same', 'sandbox:bonus', '--html', page)
   expect(ran, ran.said).toMatchObject({ code: 3, said: expect.stringContaining(`written into ${page}\n`) })
   expect(ran.out.toString()).toBe('')

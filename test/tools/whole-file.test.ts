@@ -34,9 +34,8 @@ test('of several that write a file at once, each one succeeds or is refused by n
 test('a file that is there stays as it is, and what a killed process left is removed', async t => {
   const folder = createFolder(t)
   const file = join(folder, 'k1.erased.json')
-  const others = ['k1.erased.json.txt', 'k10.erased.json.new']
-  for (const name of [...others, 'k1.erased.json.new', `k1.erased.json.${crypto.randomUUID()}.new`])
-    writeFileSync(join(folder, name), 'half')
+  const others = ['k1.erased.json.txt', 'k10.erased.json.new', 'k1.erased.json.new']
+  for (const name of [...others, `k1.erased.json.${crypto.randomUUID()}.new`]) writeFileSync(join(folder, name), 'half')
   await createWhole(file, 'first')
   await createWhole(file, 'second')
   expect(readFileSync(file, 'utf8')).toBe('first')

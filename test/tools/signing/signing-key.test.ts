@@ -46,3 +46,25 @@ test.each([true, false])('a file that is there stays as it is (links: %s)', asyn
   await expect(run()).rejects.toThrow(`${file} is there already, and stays as it is: choose another file`)
   expect([readdirSync(folder), readFileSync(file, 'utf8')]).toEqual([['close.key'], 'another key'])
 })
+
+test.each([
+  [true, true],
+  [true, false],
+  [false, true],
+  [false, false],
+])(
+  'a file beside it, such as the next secret key, is never removed (links: %s; refused: %s)',
+  async (allowed, refused) => {
+    links.allowed = allowed
+    const { folder, file, run } = make()
+    const next = `${file}.new`
+    writeFileSync(next, 'the next key')
+    if (refused) writeFileSync(file, 'another key')
+    const left = `${file}.${crypto.randomUUID()}.new`
+    writeFileSync(left, 'of a killed run')
+    await run().catch(() => undefined)
+    expect(readFileSync(next, 'utf8')).toBe('the next key')
+    const names = [file, next, ...(refused ? [left] : [])].map(name => basename(name))
+    expect(readdirSync(folder).sort()).toEqual(names.sort())
+  },
+)

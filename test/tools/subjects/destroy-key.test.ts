@@ -73,8 +73,8 @@ test('of a redaction that is begun, no key is left to destroy', async t => {
 
 test('a key stays while its receipt cannot be written', async t => {
   const { directory, sources } = createKeys(t, ['k1'])
-  // A directory stands where the new file is written.
-  mkdirSync(join(directory, 'k1.erased.json.new'))
+  // A directory has the name of a file that a killed run left, so that it cannot be removed.
+  mkdirSync(join(directory, `k1.erased.json.${crypto.randomUUID()}.new`))
   await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow()
   expect(await keyStateOf(sources, 'k1')).toBe('here')
 })
