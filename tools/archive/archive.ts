@@ -16,7 +16,7 @@ import {
   readUntilFound,
   type Source,
 } from '../../core/log/index.ts'
-import { StopError } from '../../core/runtime/index.ts'
+import { StopError, Unanswered } from '../../core/runtime/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort } from '../failures.ts'
@@ -64,7 +64,7 @@ type Log = {
   readonly reader: LogReader
   readonly ends: readonly number[]
   readonly asked: AskedTopic
-  readonly open: OpenThen
+  readonly hidden: OpenThen
   /** The topic as Kafka describes it now. */
   readonly describe: () => Promise<Source>
 }
@@ -178,11 +178,12 @@ const openLogs = async (
     stack.defer(cluster.disconnect)
     const { partitions } = source
     const asked = { cluster, admin, topic, partitions }
-    const pause = async (): Promise<void> => {
+    const pause = async (): Promise<boolean> => {
       if (!signal.aborted) await sleep(ARCHIVE_POLL_MS)
+      return !signal.aborted
     }
     const found = await endsWithWritten(asked, looks, pause)
-    const reader = readLog(cluster, topic, fetchBytesAt(maxRate))
+    const reader = readLog(cluster, topic, fetchBytesAt(maxRate), undefined, sleep)
     logs.push({ stream, source, partitions, reader, ...found, asked, describe })
   }
   return logs
@@ -204,9 +205,11 @@ const sayWhatIsNew = (address: string, copy: readonly TopicCopy[], { say, elapse
 
 /** An error of Kafka, with the ends of the archives: records after them are in no archive. */
 const withEnds = (error: unknown, to: readonly string[], copies: readonly (readonly TopicCopy[])[]): unknown => {
-  if (!(error instanceof kafkajs.KafkaJSError)) return error
+  const isOfKafka = error instanceof Unanswered && error.of === 'kafka'
+  if (!isOfKafka && !(error instanceof kafkajs.KafkaJSError)) return error
   const ends = copies.map((copy, index) => `the archive in ${to[index]} ends at ${endOf(copy) ?? NO_END}`)
-  const what = [`Kafka does not answer (${error.name})`, ...ends, 'the same command continues']
+  const why = isOfKafka ? error.message : `Kafka does not answer (${error.name})`
+  const what = [why, ...ends, 'the same command continues']
   return new CommandError(what.join('; '))
 }
 

@@ -158,6 +158,29 @@ test.for([
   },
 )
 
+test.for([
+  [false, 'its beginning'],
+  [true, '1970-01-01T00:00:10'],
+] as const)(
+  'a run that follows tells the end of an archive also if Kafka tells an end and gives no record; some were read: %s',
+  async ([isRead, said], t) => {
+    const { steps } = await setUp(t)
+    const same = { timestamp: 10_000, value: null }
+    const leader = {
+      fetch: async ({ topics }: Parameters<typeof fetch>[0]) => {
+        const from = Number(topics[0]?.partitions[0]?.fetchOffset)
+        return answerOf(from, RECORDS, same, isRead ? RECORDS - 1 : 0)
+      },
+    }
+    const silent = { ...cluster, onLeader: async (_: number, ask: (one: typeof leader) => unknown) => ask(leader) }
+    const options = { to: ['other'], follow: true, maxRate: Number.POSITIVE_INFINITY, json: false }
+    const run = archive(options, { ...steps, openCluster: async () => silent as unknown as LogCluster })
+    await expect(run).rejects.toThrow(
+      `gives no record. Is it tiered storage, or a quota?; the archive in other ends at ${said}`,
+    )
+  },
+)
+
 /** A log of one partition, whose end is another one at each read; the last one stays. */
 const logThatEndsAt = (ends: readonly number[], value = 'a') => {
   let reads = 0
@@ -231,12 +254,13 @@ test('a run reads what an open transaction hid, if it ends within a few seconds'
   expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(5)
 })
 
-test('while most brokers do not answer, a run says that it does not know whether transactions are open', async t => {
+test('a run that never learns whether transactions are open has copied what it can read, and ends as failed', async t => {
   const { steps } = await setUp(t)
   const said: string[] = []
   const log = { ...logThatEndsAt([3]), writtenEnds: () => Promise.reject(new Error('away')) }
-  expect(await archiveOnce({ ...steps, say: line => void said.push(line) }, log, 3)).toBe(exitCodes.done)
-  expect(said.at(-1)).toContain('it is not known whether transactions are open in keys')
+  expect(await archiveOnce({ ...steps, say: line => void said.push(line) }, log, 3)).toBe(exitCodes.failed)
+  expect(said.at(-1)).toContain('it is not known whether transactions are open in partition 0 of keys: ')
+  expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(3)
 })
 
 test('a run that follows names a transaction that is open at two looks', async t => {
