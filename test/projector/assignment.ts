@@ -15,6 +15,8 @@ export const setUp = () => {
   const failures: unknown[] = []
   const positions = new Held<{ partition: number; signal: AbortSignal }, PublishedPosition>()
   const verifications = new Held<AbortSignal, void>()
+  /** The partitions that were verified further. */
+  const verified: number[] = []
   const flows: PartitionFlow[] = []
   /** For each flow, how many partitions share the memory. */
   const sharing: number[] = []
@@ -27,6 +29,7 @@ export const setUp = () => {
     }),
     position: (partition, signal) => positions.call({ partition, signal }),
     verify: signal => verifications.call(signal),
+    onVerified: partition => verified.push(partition),
     startFlow: (_, published, _signal, partitions) => {
       sharing.push(partitions)
       const flow = new PartitionFlow({ ...parts, store: { ...parts.store, published } }, limits)
@@ -35,7 +38,7 @@ export const setUp = () => {
     },
     fail: error => failures.push(error),
   })
-  return { assignment, told, failures, positions, verifications, flows, sharing }
+  return { assignment, told, failures, positions, verifications, verified, flows, sharing }
 }
 
 export const publishedAt = (position: number, last: PublishedState['last'] = null): PublishedPosition => {

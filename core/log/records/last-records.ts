@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type GenerationBody, isLastRecord, type KnownRecord, sourceChanged } from '../kafka/source.ts'
 import { FETCH_PARTITION_BYTES } from '../limits.ts'
 import type { LogCluster } from './open-cluster.ts'
-import { type LogEntry, type LogReader, type Pause, readLog, readUntilFound } from './read-log.ts'
+import { type LogReader, type Pause, readLog, readUntilFound } from './read-log.ts'
 
 /** In the order of the partitions. */
 export type KnownRecords = readonly KnownRecord[]
@@ -34,10 +34,15 @@ export type LastRecordReader = {
 /** The offset up to which a known record and its position say what the log has. */
 const endOf = ({ position, last }: KnownRecord): number => Math.max(position, last === null ? 0 : last.offset + 1)
 
+/** Between these offsets a partition had no record, and a leader of this epoch appended what is before `end`. */
+type WithoutRecord = { readonly from: number; readonly end: number; readonly epoch: number | undefined }
+
 /**
  * Reads a partition again from its last known record to the position. After that record there were only aborted and
  * control records, usually none. Returns the first offset at which the log has something else now, or nothing.
- * @param rest reads what comes after the first answer: an aborted transaction may be long
+ * @param rest reads what comes after that record: an aborted transaction may be long
+ * @param found by partition, what was read already. It is not read again while a leader of the same epoch appended its
+ *   end: whoever lost a part of it has a later leader, and each epoch has one leader, which appends in order.
  */
 export const firstChanged = async (
   log: LogReader,
@@ -45,18 +50,30 @@ export const firstChanged = async (
   known: KnownRecord,
   pause: Pause,
   rest = log,
+  found = new Map<number, WithoutRecord>(),
 ): Promise<number | undefined> => {
   const { last } = known
   const end = endOf(known)
-  for (let [offset, reader] = [last?.offset ?? 0, log]; offset < end; reader = rest) {
-    const { entries } = await readUntilFound(reader, partition, offset, pause)
-    if (entries.length === 0) return offset
-    const isAsRead = (entry: LogEntry): boolean =>
-      last?.offset === entry.offset ? entry.kind === 'record' && isLastRecord(last, entry) : entry.kind !== 'record'
-    const changed = entries.find(entry => entry.offset < end && !isAsRead(entry))
-    if (changed !== undefined) return changed.offset
-    offset += entries.length
+  if (last !== null) {
+    const [entry] = (await readUntilFound(log, partition, last.offset, pause)).entries
+    if (entry?.kind !== 'record' || !isLastRecord(last, entry)) return last.offset
   }
+  const from = last === null ? 0 : last.offset + 1
+  const before = found.get(partition)
+  let [offset, epoch] = [from, before?.epoch]
+  if (before?.from === from && before.end <= end) {
+    const atEnd = await log.read(partition, before.end - 1)
+    if (atEnd.epoch === epoch) offset = before.end
+  }
+  while (offset < end) {
+    const part = await readUntilFound(rest, partition, offset, pause)
+    if (part.entries.length === 0) return offset
+    const record = part.entries.find(entry => entry.offset < end && entry.kind === 'record')
+    if (record !== undefined) return record.offset
+    offset += part.entries.length
+    epoch = part.epoch
+  }
+  if (from < end) found.set(partition, { from, end, epoch })
   return undefined
 }
 
@@ -70,28 +87,36 @@ export const createLastRecordReader = (
   signal: AbortSignal,
   pause: Pause = sleep,
 ): LastRecordReader => {
-  let opened: { readonly cluster: Promise<LogCluster>; readonly abort: AbortController } | undefined
+  /** Another cluster has nothing of `found`, which goes with the connections. */
+  type Opened = {
+    readonly cluster: Promise<LogCluster>
+    readonly abort: AbortController
+    readonly found: Map<number, WithoutRecord>
+  }
+  let opened: Opened | undefined
   const close = async (): Promise<void> => {
     const closing = opened
     opened = undefined
     closing?.abort.abort()
     await closing?.cluster.then(cluster => cluster.disconnect()).catch(() => undefined)
   }
-  const openAgain = () => {
+  const openAgain = (): Opened => {
     const abort = new AbortController()
-    return { abort, cluster: open(topic, AbortSignal.any([signal, abort.signal])) }
+    return { abort, cluster: open(topic, AbortSignal.any([signal, abort.signal])), found: new Map() }
   }
   const verify = async (known: KnownRecords): Promise<void> => {
     const waiting = known.flatMap((of, partition) => (endOf(of) === 0 ? [] : [{ partition, of }]))
     if (waiting.length === 0) return
     opened ??= openAgain()
+    const { found } = opened
+    const cluster = await opened.cluster
     // One byte: the broker sends the whole batch of the record, and no other.
-    const log = readLog(await opened.cluster, topic, 1, topic_id, pause)
-    const rest = readLog(await opened.cluster, topic, FETCH_PARTITION_BYTES, topic_id, pause)
+    const log = readLog(cluster, topic, 1, topic_id, pause)
+    const rest = readLog(cluster, topic, FETCH_PARTITION_BYTES, topic_id, pause)
     const readWaiting = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { partition, of } = next
-        const offset = await firstChanged(log, partition, of, pause, rest)
+        const offset = await firstChanged(log, partition, of, pause, rest, found)
         if (offset !== undefined) throw sourceChanged(topic, partition, of.last, offset)
       }
     }

@@ -38,7 +38,12 @@ export type LogReader = {
    */
   readonly read: (partition: number, from: number) => Promise<LogPart>
 }
-export type LogPart = { readonly entries: readonly LogEntry[]; readonly end: number }
+/** `epoch` is that of the leader that appended the last entry. An archive has none. */
+export type LogPart = {
+  readonly entries: readonly LogEntry[]
+  readonly end: number
+  readonly epoch?: number | undefined
+}
 
 const READ_COMMITTED = 1
 /** Bytes of one fetch of one partition, by default. Milliseconds that a fetch waits for a record. */
@@ -95,8 +100,8 @@ export const readLog = (
         const end = Number(fetched.lastStableOffset)
         const [message] = fetched.messages
         const batches = message ? batchesOf(message.fetched) : []
-        const { entries, isChanged } = await readEntries(batches, from, { topic, partition }, readers)
-        if (entries.length > 0 || (from >= end && !isChanged)) return { entries, end }
+        const { entries, isChanged, epoch } = await readEntries(batches, from, { topic, partition }, readers)
+        if (entries.length > 0 || (from >= end && !isChanged)) return { entries, end, epoch }
         if (isChanged && attempt >= CHANGED_BATCH_READS) {
           throw new StopError('batch_changed', `partition ${partition} of ${topic}`, { topic, partition, offset: from })
         }
@@ -141,7 +146,7 @@ const unanswered = (what: string, { topic, partition, offset }: Offset): Unanswe
 
 const SLOW = 'Is it tiered storage, or a quota?'
 
-type Entries = { readonly entries: LogEntry[]; readonly isChanged: boolean }
+type Entries = { readonly entries: LogEntry[]; readonly isChanged: boolean; readonly epoch: number | undefined }
 
 /** Reads a slice. @throws StopError `records_deleted` that names the first missing offset */
 const readEntries = async (
@@ -153,13 +158,14 @@ const readEntries = async (
   const entries: LogEntry[] = []
   const missing = (offset: number): StopError =>
     deleted(`continues after offset ${offset}, which is missing`, { ...where, offset })
-  let next = from
-  let bytes = 0
+  let [next, bytes] = [from, 0]
+  let epoch: number | undefined
   for (const { kind, batch } of batches) {
-    if (!batch.isIntact) return { entries, isChanged: true }
+    if (!batch.isIntact) return { entries, isChanged: true, epoch }
     // A fetch brings the whole batch that has the offset.
     if (batch.last < next) continue
     if (batch.first > next) throw missing(next)
+    epoch = batch.epoch
     const known = readers.get(where.partition)
     const reader = known?.isOf(batch) ? known : new BatchReader(batch)
     readers.set(where.partition, reader)
@@ -176,7 +182,7 @@ const readEntries = async (
     readers.delete(where.partition)
     if (bytes >= SLICE_BYTES) break
   }
-  return { entries, isChanged: false }
+  return { entries, isChanged: false, epoch }
 }
 
 /** Readers get no record of an aborted batch, so nothing of it is kept if it cannot be read. */

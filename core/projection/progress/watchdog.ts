@@ -44,7 +44,10 @@ export class Watchdog {
     this.#parts.set(partition, 0)
   }
 
-  /** Documents were read or written, or parts of a batch decompressed. A large batch has many, and each counts. */
+  /**
+   * Documents were read or written, parts of a batch decompressed, or a part of the log verified. A large batch has many,
+   * and each counts.
+   */
   onProgress(partition: number, parts: number): void {
     this.#parts.set(partition, (this.#parts.get(partition) ?? 0) + parts)
   }

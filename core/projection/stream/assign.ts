@@ -69,30 +69,21 @@ type AssignSteps = {
   readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
   /** Resolves once the source is verified. */
   readonly verify: (signal: AbortSignal) => Promise<void>
+  /** A partition is verified further, and not yet to its position. */
+  readonly onVerified: (partition: number) => void
   readonly startFlow: StartFlow
   readonly fail: (error: unknown) => void
 }
 
-/**
- * `last` is the last known record when the state began. `hasRead` stays true after the first `reading`. `next` is the
- * offset to verify next.
- */
+/** `last` is the last known record when the state began. `hasRead` stays true after the first `reading`. */
+type Started = { readonly flow: PartitionFlow; readonly last: LastRecord | null; readonly hasRead: boolean }
+
+/** `next` is the offset to verify next. */
 type State =
   | { readonly name: 'opening' }
-  | {
-      readonly name: 'reconnected'
-      readonly flow: PartitionFlow
-      readonly last: LastRecord | null
-      readonly hasRead: boolean
-    }
-  | {
-      readonly name: 'verifying'
-      readonly flow: PartitionFlow
-      readonly last: LastRecord | null
-      readonly hasRead: boolean
-      next: number
-    }
-  | { readonly name: 'reading'; readonly flow: PartitionFlow; readonly last: LastRecord | null; readonly hasRead: true }
+  | (Started & { readonly name: 'reconnected' })
+  | (Started & { readonly name: 'verifying'; next: number })
+  | (Started & { readonly name: 'reading'; readonly hasRead: true })
 
 type Assigned = {
   readonly partition: number
@@ -236,7 +227,7 @@ export class Assignment {
   }
 
   /** Enters `verifying`, or `reading` if nothing was read. */
-  #readOn(assigned: Assigned, { flow, last, hasRead }: Omit<Extract<State, { name: 'reconnected' }>, 'name'>): void {
+  #readOn(assigned: Assigned, { flow, last, hasRead }: Started): void {
     if (last === null && flow.progress.readTo === 0)
       this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
     else this.#enter(assigned, { name: 'verifying', flow, last, hasRead, next: last?.offset ?? 0 })
@@ -290,8 +281,10 @@ export class Assignment {
       return
     }
     assertNoOther(topic, partition, { position: readTo, last }, records)
-    if (end < readTo) state.next = end
-    else this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
+    if (end < readTo) {
+      state.next = end
+      this.#steps.onVerified(partition)
+    } else this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
   }
 
   #seek(partition: number, state: Positioned): void {

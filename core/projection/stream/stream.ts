@@ -153,6 +153,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     position: (partition, signal) =>
       openPartition(partition, options, { ...context, verifySource: verify, replace: store.replace, times }, signal),
     verify,
+    onVerified: partition => watchdog.onProgress(partition, 1),
     // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, store, {
       committer,

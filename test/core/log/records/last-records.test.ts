@@ -21,7 +21,10 @@ const lastAt = (offset: number): KnownRecords[number] => ({
 const none: KnownRecords[number] = { position: 0, last: null }
 
 /** A topic whose partitions have six records each, in one batch, or what `messagesOf` gives. */
-const topic = (entriesOf: (partition: number, from: number) => readonly Entry[] | Error = () => sixRecords) => {
+const topic = (
+  entriesOf: (partition: number, from: number) => readonly Entry[] | Error = () => sixRecords,
+  epochOf = (_offset: number): number => 0,
+) => {
   const slept: number[] = []
   const pause = async (milliseconds: number) => slept.push(milliseconds)
   const told: string[] = []
@@ -34,7 +37,8 @@ const topic = (entriesOf: (partition: number, from: number) => readonly Entry[] 
     running--
     const entries = entriesOf(partition, Number(fetchOffset))
     if (entries instanceof Error) throw entries
-    const messages = entries.length === 0 ? [] : [{ offset: '0', fetched: fetchedOf(entries) }]
+    const messages =
+      entries.length === 0 ? [] : [{ offset: '0', fetched: fetchedBy(epochOf(Number(fetchOffset)), entries) }]
     return { responses: [{ partitions: [{ lastStableOffset: '6', messages }] }] }
   }
   const open = async (name: string, signal: AbortSignal): Promise<LogCluster> => {
@@ -53,6 +57,12 @@ const topic = (entriesOf: (partition: number, from: number) => readonly Entry[] 
   }
   const reader = createLastRecordReader({ topic: 't', topic_id: 'id' }, open, new AbortController().signal, pause)
   return { told, slept, most: () => most, ...reader }
+}
+/** What a fetch brings of one batch, which a leader of this epoch appended. */
+const fetchedBy = (epoch: number, entries: readonly Entry[]) => {
+  const fetched = fetchedOf(entries)
+  fetched.bytes.writeInt32BE(epoch, 12)
+  return fetched
 }
 const sixRecords = Array.from({ length: 6 }, (_, offset) => entryAt(offset))
 
@@ -138,6 +148,64 @@ describe('between the last record and the position', () => {
     const { verified, slept } = verifying(kinds('record'))
     await expect(verified).rejects.toMatchObject({ code: 'source_changed', where: { offset: 6 } })
     expect(slept).toHaveLength(KNOWN_READS - 1)
+  })
+})
+
+describe('a part of the log without a record that was read again once', () => {
+  const known = { ...lastAt(5), position: 9 }
+  const kinds: readonly Entry['kind'][] = ['record', 'aborted', 'aborted', 'control', 'aborted', 'control']
+  const setUp = async () => {
+    const log = kinds.map((kind, index) => entryAt(index + 5, { kind }))
+    /** The epoch of what comes from an offset on. */
+    const later = { from: Number.POSITIVE_INFINITY, epoch: 3 }
+    const epochOf = (offset: number): number => (offset < later.from ? 2 : later.epoch)
+    const running = topic((_, from) => log.filter(({ offset }) => offset === from), epochOf)
+    await running.verify([known])
+    const reads = async (of: KnownRecords[number]) => {
+      running.told.length = 0
+      await running.verify([of])
+      return running.told.map(line => Number(line.split(' ').at(-1)))
+    }
+    running.told.length = 0
+    return { ...running, log, later, reads }
+  }
+
+  test('is not read again: only the last record is, and the end, which has the same leader', async () => {
+    const { reads } = await setUp()
+    expect(await reads(known)).toEqual([5, 8])
+    expect(await reads(known)).toEqual([5, 8])
+  })
+
+  test('is read on from its end once the position is further', async () => {
+    const { reads } = await setUp()
+    expect(await reads({ ...known, position: 11 })).toEqual([5, 8, 9, 10])
+    expect(await reads({ ...known, position: 11 })).toEqual([5, 10])
+  })
+
+  test('is read again, once, if a later leader appended its end', async () => {
+    const { reads, later } = await setUp()
+    later.from = 7
+    expect(await reads(known)).toEqual([5, 8, 6, 7, 8])
+    expect(await reads(known)).toEqual([5, 8])
+  })
+
+  test('is another source if a later leader has a record there, and the same end', async () => {
+    const { verify, log, later } = await setUp()
+    later.from = 7
+    log[2] = entryAt(7)
+    await expect(verify([known])).rejects.toMatchObject({ code: 'source_changed', where: { offset: 7 } })
+  })
+
+  test('is another source if the log has lost its end', async () => {
+    const { verify, log } = await setUp()
+    log.length = 3
+    await expect(verify([known])).rejects.toMatchObject({ where: { offset: 8 } })
+  })
+
+  test('is read again over new connections: another cluster may be behind them', async () => {
+    const { reads, close } = await setUp()
+    await close()
+    expect((await reads(known)).slice(1)).toEqual([5, 6, 7, 8])
   })
 })
 

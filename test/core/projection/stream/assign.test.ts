@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Watchdog } from '../../../../core/projection/progress/watchdog.ts'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { last, lastBatch, publishedAt, record, setUp } from '../../../projector/assignment.ts'
 import { eventRecord } from '../../../projector/records.ts'
@@ -60,6 +61,29 @@ describe('before its position is known', () => {
     assignment.onBatch(0, repsOf(0, 5))
     expect([told, failures]).toEqual([[], []])
   })
+})
+
+test('a partition whose check takes longer than the watchdog waits is not stuck while the check advances', async () => {
+  const { assignment, positions, verified } = setUp()
+  assignment.onAssigned([0])
+  await positions.at(0).letGo(publishedAt(100))
+  const watchdog = new Watchdog(60_000)
+  const pass = (time: number) => {
+    for (const partition of verified.splice(0)) watchdog.onProgress(partition, 1)
+    return watchdog.check(time, assignment.standing())
+  }
+  const long = Array.from({ length: 99 }, (_, from) => {
+    assignment.onBatch(0, { from, end: from + 1, records: [] })
+    return pass(from * 2_000)
+  })
+  expect(long).toEqual(Array(99).fill(undefined))
+  // A batch from another offset than sought is no advance.
+  const still = Array.from({ length: 40 }, (_, index) => {
+    assignment.onBatch(0, { from: 3, end: 4, records: [] })
+    return pass(200_000 + index * 2_000)
+  })
+  expect(still.at(-1)).toMatchObject({ partition: 0, phase: 'verifying' })
+  expect(assignment.isReading).toBe(false)
 })
 
 describe('a partition with a last record', () => {
