@@ -47,7 +47,7 @@ export type StreamLog = {
   /** Checks that it is the log of the projection, from its first record on. @throws StopError; Unanswered */
   readonly identify: () => Promise<unknown>
   /** Checks that it has the last known record of every partition. @throws StopError; Unanswered */
-  readonly verify: (known: KnownRecords) => Promise<void>
+  readonly verify: (known: KnownRecords, onFurther: () => void) => Promise<void>
   /** @throws StopError; Unanswered */
   readonly ends: () => Promise<Ends>
   /** Begins to read. @throws StopError */

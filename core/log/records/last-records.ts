@@ -23,8 +23,11 @@ export type OpenLog = (topic: string, signal: AbortSignal) => Promise<LogCluster
 const READ_AT_ONCE = 4
 
 export type LastRecordReader = {
-  /** @throws StopError `source_changed`, `records_deleted`; the error of the Kafka client */
-  readonly verify: (known: KnownRecords) => Promise<void>
+  /**
+   * @param onFurther something after a last known record was read, of any partition
+   * @throws StopError `source_changed`, `records_deleted`; the error of the Kafka client
+   */
+  readonly verify: (known: KnownRecords, onFurther?: () => void) => Promise<void>
   /** As `writtenEnds` of the cluster. @throws the error of the client */
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   /** Closes the connections. The next verification opens new ones. */
@@ -42,7 +45,7 @@ type WithoutRecord = { readonly from: number; readonly end: number; readonly epo
  * control records, usually none. Returns the first offset at which the log has something else now, or nothing.
  * @param rest reads what comes after that record: an aborted transaction may be long
  * @param found by partition, what was read already. It is not read again while a leader of the same epoch appended its
- *   end: whoever lost a part of it has a later leader, and each epoch has one leader, which appends in order.
+ *   end: after a loss there is a later leader, and each epoch has one leader, which appends in order.
  */
 export const firstChanged = async (
   log: LogReader,
@@ -104,7 +107,7 @@ export const createLastRecordReader = (
     const abort = new AbortController()
     return { abort, cluster: open(topic, AbortSignal.any([signal, abort.signal])), found: new Map() }
   }
-  const verify = async (known: KnownRecords): Promise<void> => {
+  const verify = async (known: KnownRecords, onFurther = () => {}): Promise<void> => {
     const waiting = known.flatMap((of, partition) => (endOf(of) === 0 ? [] : [{ partition, of }]))
     if (waiting.length === 0) return
     opened ??= openAgain()
@@ -112,7 +115,13 @@ export const createLastRecordReader = (
     const cluster = await opened.cluster
     // One byte: the broker sends the whole batch of the record, and no other.
     const log = readLog(cluster, topic, 1, topic_id, pause)
-    const rest = readLog(cluster, topic, FETCH_PARTITION_BYTES, topic_id, pause)
+    const ahead = readLog(cluster, topic, FETCH_PARTITION_BYTES, topic_id, pause)
+    const read: LogReader['read'] = async (partition, from) => {
+      const part = await ahead.read(partition, from)
+      if (part.entries.length > 0) onFurther()
+      return part
+    }
+    const rest = { ...ahead, read }
     const readWaiting = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { partition, of } = next
@@ -131,7 +140,7 @@ export const createLastRecordReader = (
     }
   }
   return {
-    verify: known => orClose(verify(known)),
+    verify: (known, onFurther) => orClose(verify(known, onFurther)),
     writtenEnds: async partitions => {
       // Connections that are opened after the stop would be closed by nobody.
       signal.throwIfAborted()

@@ -2,7 +2,7 @@
  * Detects a stream that is alive and stuck: work waits, Kafka and Elasticsearch both answer, and nothing moves. In:
  * periodically the state; meanwhile progress and disturbances. Out: what is stuck, if anything.
  * Promises: time counts only while things could move. It does not count while Kafka or Elasticsearch does not answer or
- * refuses for now, during a rebalance, or while this process was frozen.
+ * refuses for now, during a rebalance, while the check of the source reads on, or while this process was frozen.
  */
 import type { Health, ReportTrouble } from '../../runtime/index.ts'
 import { WATCHDOG_GAP_MS } from '../limits.ts'
@@ -33,6 +33,7 @@ export class Watchdog {
   #outOfGroup = 0
   #checkedAt: number | undefined
   #disturbed = false
+  #sourceRead = false
 
   /** @param stuckMs milliseconds without progress, or out of the group, after which a stream is stuck */
   constructor(stuckMs: number) {
@@ -45,11 +46,16 @@ export class Watchdog {
   }
 
   /**
-   * Documents were read or written, parts of a batch decompressed, or a part of the log verified. A large batch has many,
-   * and each counts.
+   * Documents were read or written, parts of a batch decompressed, or parts of the log verified. A large batch has
+   * many, and each counts.
    */
   onProgress(partition: number, parts: number): void {
     this.#parts.set(partition, (this.#parts.get(partition) ?? 0) + parts)
+  }
+
+  /** The check of the source read further. Time does not count for partitions that wait for it. */
+  onSourceRead(): void {
+    this.#sourceRead = true
   }
 
   /** Kafka or Elasticsearch did not answer, or refused for now: all waiting starts again at 0. */
@@ -68,6 +74,7 @@ export class Watchdog {
     if (!inGroup) return this.#outOfGroup >= this.#stuckMs ? 'out of the group' : undefined
 
     this.#furthest = new Map(partitions.map(standing => [standing.partition, this.#further(standing, passed)]))
+    this.#sourceRead = false
     return partitions.find(({ partition }) => (this.#furthest.get(partition)?.waited ?? 0) >= this.#stuckMs)
   }
 
@@ -76,7 +83,8 @@ export class Watchdog {
     const steps = readTo + writtenTo + (this.#parts.get(partition) ?? 0)
     if (before === undefined || publishedTo > before.publishedTo) return { publishedTo, steps, waited: 0 }
     const isWaiting = phase !== 'reading' || Math.max(end, readTo) > publishedTo
-    if (isWaiting && steps <= before.steps) return { ...before, waited: before.waited + passed }
+    const counted = phase === 'positioning' && this.#sourceRead ? 0 : passed
+    if (isWaiting && steps <= before.steps) return { ...before, waited: before.waited + counted }
     return { ...before, steps, waited: 0 }
   }
 

@@ -54,7 +54,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   }
   return {
     identify: () => identify(admin, identity),
-    verify: known => lastRecords.verify(known).catch(asUnanswered),
+    verify: (known, onFurther) => lastRecords.verify(known, onFurther).catch(asUnanswered),
     ends: async () => {
       const numbers = Array.from({ length: partitions }, (_, partition) => partition)
       const [ends, written] = await Promise.all([

@@ -211,12 +211,20 @@ type VerifierSteps = {
   readonly streamLog: Pick<StreamLog, 'identify' | 'ends' | 'verify'>
   /** Reads the position of every partition. */
   readonly known: () => Promise<KnownRecords>
+  /** A run has read further after a last known record. */
+  readonly onFurther: () => void
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number
 }
 
 /** Callers at the same time share a run, but never one that began before a new connection of the consumer. */
-export const createSourceVerifier = ({ topic, streamLog, known, elapsed }: VerifierSteps): SourceVerifier => {
+export const createSourceVerifier = ({
+  topic,
+  streamLog,
+  known,
+  onFurther,
+  elapsed,
+}: VerifierSteps): SourceVerifier => {
   let [pause, freshUntil, connections] = [IDENTIFY_INTERVAL_MS, Number.NEGATIVE_INFINITY, 0]
   const run = async (): Promise<void> => {
     const [began, connectionsBefore] = [elapsed(), connections]
@@ -226,7 +234,7 @@ export const createSourceVerifier = ({ topic, streamLog, known, elapsed }: Verif
     // After the positions: other owners may have published past ends that were read before.
     const ends = await streamLog.ends()
     for (const [partition, { position }] of positions.entries()) assertNotTruncated(topic, partition, position, ends)
-    await streamLog.verify(positions)
+    await streamLog.verify(positions, onFurther)
     if (connections !== connectionsBefore) return
     pause = Math.min(
       VERIFYING_PAUSE_MAX_MS,

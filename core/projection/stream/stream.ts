@@ -144,6 +144,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
         last: last === null ? assignment.lastKnown(partition) : laterOf(assignment.lastKnown(partition), last),
       }))
     },
+    onFurther: () => watchdog.onSourceRead(),
     elapsed: context.elapsed,
   })
   const verify = (signal: AbortSignal): Promise<void> => untilKafkaAnswers(() => verifier.verify(), signal, context)

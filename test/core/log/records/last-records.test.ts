@@ -58,7 +58,7 @@ const topic = (
   const reader = createLastRecordReader({ topic: 't', topic_id: 'id' }, open, new AbortController().signal, pause)
   return { told, slept, most: () => most, ...reader }
 }
-/** What a fetch brings of one batch, which a leader of this epoch appended. */
+/** The bytes that a fetch brings of one batch, which a leader of this epoch appended. */
 const fetchedBy = (epoch: number, entries: readonly Entry[]) => {
   const fetched = fetchedOf(entries)
   fetched.bytes.writeInt32BE(epoch, 12)
@@ -160,15 +160,20 @@ describe('a part of the log without a record that was read again once', () => {
     const later = { from: Number.POSITIVE_INFINITY, epoch: 3 }
     const epochOf = (offset: number): number => (offset < later.from ? 2 : later.epoch)
     const running = topic((_, from) => log.filter(({ offset }) => offset === from), epochOf)
-    await running.verify([known])
+    let further = 0
+    await running.verify([known], () => further++)
     const reads = async (of: KnownRecords[number]) => {
       running.told.length = 0
       await running.verify([of])
       return running.told.map(line => Number(line.split(' ').at(-1)))
     }
     running.told.length = 0
-    return { ...running, log, later, reads }
+    return { ...running, log, later, reads, further }
   }
+
+  test('is told of as it is read: the partitions wait for it meanwhile', async () => {
+    expect((await setUp()).further).toBe(3)
+  })
 
   test('is not read again: only the last record is, and the end, which has the same leader', async () => {
     const { reads } = await setUp()

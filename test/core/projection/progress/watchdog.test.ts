@@ -134,6 +134,20 @@ describe('time does not count', () => {
     expect(WATCHDOG_GAP_MS).toBeLessThan(10 * SECOND)
   })
 
+  test('for partitions that wait for the check of the source, while it reads on', () => {
+    const { watchdog, pass } = setUp()
+    const waiting = () => [at(10, { phase: 'positioning' })]
+    expect(pass(STUCK - SECOND, waiting)).toBeUndefined()
+    const meanwhile = () => watchdog.onSourceRead()
+    expect(pass(20 * STUCK, waiting, { meanwhile })).toBeUndefined()
+    expect(pass(2 * SECOND, waiting)).toMatchObject({ partition: 3, phase: 'positioning' })
+  })
+
+  test('but it does for a partition that reads, while the check of the source reads on', () => {
+    const { watchdog, pass } = setUp()
+    expect(pass(2 * STUCK, still, { meanwhile: () => watchdog.onSourceRead() })).toMatchObject({ partition: 3 })
+  })
+
   test('for partitions during a rebalance', () => {
     const { pass } = setUp()
     for (let time = 0; time < 20; time++) {

@@ -21,8 +21,9 @@ const setUp = (ends = [4, 2]) => {
         told.push('ends')
         return ends.map((end, partition) => ({ partition, low: 0, end }))
       },
-      verify: positions => {
+      verify: (positions, onFurther) => {
         told.push('verify')
+        onFurther()
         return verifications.call(positions)
       },
     },
@@ -30,6 +31,7 @@ const setUp = (ends = [4, 2]) => {
       told.push('positions')
       return known
     },
+    onFurther: () => told.push('further'),
     elapsed: () => clock.time,
   })
   return { clock, told, verifications, known, ...verifier }
@@ -41,11 +43,11 @@ test('the identity comes first, then the positions, the ends, and the records of
   const { verify, verifications, told, known } = setUp()
   const [first, second] = [verify(), verify()]
   await settled()
-  expect(told).toEqual(['identify', 'positions', 'ends', 'verify'])
+  expect(told).toEqual(['identify', 'positions', 'ends', 'verify', 'further'])
   expect(verifications.at(0).argument).toBe(known)
   await verifications.at(0).letGo()
   await Promise.all([first, second])
-  expect(told).toHaveLength(4)
+  expect(told).toHaveLength(5)
 })
 
 test('a partition that ends before its position has lost records, also one without a last record', async () => {
