@@ -49,28 +49,22 @@ type Replacing = {
 export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
   let cache = new Cache({ fromFirstRecord: false })
   let seq = AFTER_ALL_OFFSETS
-  /** The offset of the last version of a rep or period that is a copy of a record which was given before. */
-  const copies = new Map<DocumentKey, number>()
+  /** The offset of the last version of a rep or period that this run has sent. */
+  const ownVersions = new Map<DocumentKey, number>()
 
   /**
    * Whether the rep or period that the record replaces is newer: by position or, if the record was in another
-   * partition, by time. A copy of a record that was given before is not: this run has sent it, or an earlier one.
+   * partition, by time. One that this run has sent is not. One that an earlier run has sent may be: nothing that is
+   * stored tells it from a record of the publisher with the same content.
    */
   const isOlder = ({ event, head, parked, versions, state }: Replacing): boolean => {
     const current = versions.at(-1)
-    if (current === undefined || current.seq >= AFTER_ALL_OFFSETS || current.seq === copies.get(head.key)) return false
+    if (current === undefined || current.seq >= AFTER_ALL_OFFSETS) return false
+    if (current.seq === ownVersions.get(head.key)) return false
     const { partition, offset, at } = parked.fields
     if (targetPartition(stream, parked) === partition) return current.seq > offset
     const { org_id, id } = event.data
     return (state.version(refOf(head.kind, versionId(org_id, id, current.seq)))?.at ?? 0) >= at
-  }
-
-  /** An earlier run may have sent this record: then a version has its content. */
-  const noteCopy = ({ event, head, parked, versions }: Replacing): void => {
-    const { partition, offset } = parked.fields
-    const before = Math.max(copies.get(head.key) ?? -1, targetPartition(stream, parked) === partition ? offset : -1)
-    const copy = versions.find(({ seq, hash }) => seq > before && seq < AFTER_ALL_OFFSETS && hash === event.hash)
-    if (copy !== undefined) copies.set(head.key, copy.seq)
   }
 
   const decide = async (parked: Parked, offset: number, known: Cache) => {
@@ -90,7 +84,6 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
   return {
     next: async (parked, isSent) => {
       const { outcome, documents, replacing } = await decide(parked, seq++, cache)
-      if (replacing) noteCopy(replacing)
       if (outcome.outcome !== 'applied') return outcome
       const forecast = replacing && isOlder(replacing) ? { outcome: 'older' as const } : outcome
       if (isSent(forecast)) cache.addDecided(documents)
@@ -98,7 +91,7 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     },
     at: async (parked, offset) => {
       const { outcome, replacing } = await decide(parked, offset, new Cache({ fromFirstRecord: false }))
-      if (outcome.outcome === 'applied' && replacing) copies.set(replacing.head.key, offset)
+      if (outcome.outcome === 'applied' && replacing) ownVersions.set(replacing.head.key, offset)
       return outcome
     },
     forget: () => {

@@ -94,23 +94,13 @@ describe.each([
     expect(await outcomeOf(forecaster, departed)).toBe('applied')
   })
 
-  test('follow those that an earlier run has sent, and none is sent twice', async () => {
+  test('do not replace one that is current, if this run has not sent it: the publisher may have sent the first content again', async () => {
     const { apply, run } = storing()
-    const outcomes = async () => {
-      const forecaster = run()
-      const all: string[] = []
-      for (const item of [active, departed, back]) {
-        // None is sent: the others must not see it.
-        all.push((await forecaster.next(item, held)).outcome)
-      }
-      return all
-    }
     await apply(active, 500)
-    expect(await outcomes()).toEqual(['duplicate', 'applied', 'duplicate'])
-    await apply(departed, 501)
-    expect(await outcomes()).toEqual(['older', 'duplicate', 'applied'])
-    await apply(back, 502)
-    expect(await outcomes()).toEqual(['duplicate', 'older', 'duplicate'])
+    const forecaster = run()
+    const outcomes: string[] = []
+    for (const item of [active, departed, back]) outcomes.push((await forecaster.next(item, held)).outcome)
+    expect(outcomes).toEqual(['duplicate', 'older', 'duplicate'])
   })
 
   test('do not replace a newer one that somebody has published', async () => {
