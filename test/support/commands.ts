@@ -121,6 +121,7 @@ export const publishAgainAfter = async (
       send,
       prefix,
       live,
+      say: () => undefined,
       admin: topics.admin,
       topics: { events: topics.events, 'api-keys': topics.apiKeys },
       producer: async () => {

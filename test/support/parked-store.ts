@@ -18,7 +18,7 @@ type Asked = {
   }
   readonly sort: readonly Readonly<Record<string, 'asc' | 'desc'>>[]
   readonly search_after?: readonly (string | number)[]
-  readonly aggs?: { readonly codes?: object }
+  readonly aggs?: { readonly codes?: object; readonly partitions?: object }
 }
 
 /** Answers a request about these records; undefined for any other request. */
@@ -48,12 +48,13 @@ const search = (
     terms.every(([field, values]) => values.includes(document[field as keyof ParkedDocument])),
   )
   const whole = { timed_out: false, _shards: { failed: 0 } }
-  if (aggs?.codes !== undefined) {
+  const counted = (['code', 'partition'] as const).find(field => aggs?.[`${field}s`] !== undefined)
+  if (counted !== undefined) {
     const buckets = Array.from(
-      Map.groupBy(matches, ({ code }) => code),
+      Map.groupBy(matches, document => document[counted]),
       ([key, all]) => ({ key, doc_count: all.length }),
     )
-    return { status: 200, body: { ...whole, hits: { hits: [] }, aggregations: { codes: { buckets } } } }
+    return { status: 200, body: { ...whole, hits: { hits: [] }, aggregations: { [`${counted}s`]: { buckets } } } }
   }
   const latest = query.bool.should?.constant_score.filter.bool.must_not.range.at.gt ?? Number.POSITIVE_INFINITY
   const orders = sort.flatMap(one => Object.entries(one))

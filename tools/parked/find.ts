@@ -61,7 +61,7 @@ async function* pagesOfParked(
   limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Page> {
   const { filter, order, after, now } = wanted
-  await refresh(send, live)
+  await refreshParkedRecords(send, live)
   const direction = order === 'oldest' ? 'asc' : 'desc'
   const ahead = { range: { at: { gt: now + EVENT_TIME_AHEAD_MAX_MS } } }
   for (let [behind, left] = [after, limit]; ; ) {
@@ -87,10 +87,16 @@ const positionFields = ['topic', 'partition', 'offset'] as const
 const sortFields = ['at', ...positionFields] as const
 type Aggregated = { readonly aggregations: { readonly ahead: { readonly doc_count: number } } }
 
-/** Yields the matches in the order of their positions, which is that of the log within a partition. */
-export async function* pagesInOrder(send: Send, live: Live, filter: Filter): AsyncGenerator<readonly ParkedFields[]> {
-  await refresh(send, live)
+/**
+ * Yields the matches as of the last refresh, in the order of their positions, which is that of the log within a
+ * partition.
+ */
+export async function* pagesInOrder(
+  { send, live, signal }: { readonly send: Send; readonly live: Live; readonly signal: AbortSignal },
+  filter: Filter,
+): AsyncGenerator<readonly ParkedFields[]> {
   for (let behind: ParkedFields | undefined; ; ) {
+    signal.throwIfAborted()
     const { hits } = await search<SearchAnswer<Hit>>(send, live, {
       size: SEARCH_HITS,
       query: queryOf(filter),
@@ -118,7 +124,7 @@ export const findParked = async (send: Send, live: Live, wanted: WantedRecords, 
 }
 /** Returns the number of records by code, in the order of `parkCodes`, without codes that have none. */
 export const countParked = async (send: Send, live: Live, filter: Filter): Promise<[ParkCode, number][]> => {
-  await refresh(send, live)
+  await refreshParkedRecords(send, live)
   const { aggregations } = await search<TermsAnswer<'codes', ParkCode>>(send, live, {
     size: 0,
     query: queryOf(filter),
@@ -131,11 +137,39 @@ export const countParked = async (send: Send, live: Live, filter: Filter): Promi
   })
 }
 
+/** Returns the partitions of a stream that have matches as of the last refresh. */
+export const partitionsOfParked = async (
+  send: Send,
+  live: Live,
+  { identity: { topic, partitions } }: LiveStream,
+  filter: Filter,
+): Promise<number[]> => {
+  const { aggregations } = await search<TermsAnswer<'partitions', number>>(send, live, {
+    size: 0,
+    query: queryOf({ ...filter, topic }),
+    aggs: { partitions: { terms: { field: 'partition', size: partitions } } },
+  })
+  return aggregations.partitions.buckets.map(({ key }) => key).sort((a, b) => a - b)
+}
+
 /** A parked record with its bytes. A record too large to be kept has `leftOut` (length and hash) instead. */
 export type Parked = {
   readonly fields: ParkedFields
   readonly record: RawRecord
   readonly leftOut: ParkedDocument['body']['left_out']
+}
+
+/** Why the Kafka client cannot send a record unchanged; undefined if it can. */
+export const whyUnsendable = ({
+  record,
+  leftOut,
+}: Parked): 'bytes_not_kept' | 'header_without_value' | 'header_name_not_utf8' | undefined => {
+  if (leftOut) return 'bytes_not_kept'
+  for (const [, value, rawName] of record.headers) {
+    if (value === null) return 'header_without_value'
+    if (rawName !== undefined) return 'header_name_not_utf8'
+  }
+  return undefined
 }
 
 /** Reads records by position, in the given order, in real time (no refresh); undefined for one that is not parked. */
@@ -220,7 +254,7 @@ const indicesOf = (live: Live): string =>
     .join()
 
 /** Only operators search these indices, so each command refreshes them. */
-const refresh = async (send: Send, live: Live): Promise<void> => {
+export const refreshParkedRecords = async (send: Send, live: Live): Promise<void> => {
   assertRefreshed('the parked records', await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
 }
 

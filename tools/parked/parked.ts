@@ -6,7 +6,7 @@ import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
-import { type Live, readLive } from '../live.ts'
+import { type Live, type LiveStream, readLive } from '../live.ts'
 import {
   countParked,
   detailOfParked,
@@ -18,6 +18,7 @@ import {
   type ParkedFields,
   pagesInOrder,
   parkedStreamOf,
+  partitionsOfParked,
   positionOf,
   type RecordPosition,
   readDetails,
@@ -155,35 +156,44 @@ const fine = ({ publish }: AgainOptions): ReadonlySet<Result['outcome']> =>
 type Wanted = { readonly total: number; readonly selected: SelectedRecords }
 
 /** The number of selected records, and these; each once. */
-const wanted = async ({ positions, filter }: AgainOptions, live: Live, context: CommandContext): Promise<Wanted> => {
-  const { send } = context
+const wanted = async (
+  { positions, filter }: AgainOptions,
+  live: Live,
+  context: CommandContext & Pick<PublishAgainSteps, 'signal'>,
+): Promise<Wanted> => {
+  const { send, signal } = context
   if (positions.length === 0) {
     const counts = await countParked(send, live, filter)
     const total = counts.reduce((sum, [, records]) => sum + records, 0)
-    const ofPartition = async function* (topic: string, partition: number) {
-      const isAsked = (filter.topic ?? topic) === topic && (filter.partition ?? partition) === partition
-      if (isAsked) yield* pagesInOrder(send, live, { ...filter, topic, partition })
+    const sourcesOf = async (stream: LiveStream) => {
+      const { topic } = stream.identity
+      if ((filter.topic ?? topic) !== topic) return []
+      const partitions = await partitionsOfParked(send, live, stream, filter)
+      return partitions.map(partition => pagesInOrder({ send, live, signal }, { ...filter, topic, partition }))
     }
-    return { total, selected: selectedRecords(ofPartition, fields => matches(fields, filter)) }
+    return { total, selected: selectedRecords(sourcesOf, fields => matches(fields, filter)) }
   }
   const records = new Map<string, ParkedFields>()
   for (const position of positions) records.set(positionOf(position), await fieldsOf(position, live, context))
   const inOrder = [...records.values()].sort((a, b) => a.offset - b.offset)
-  const ofPartition = async function* (topic: string, partition: number) {
-    yield inOrder.filter(fields => fields.topic === topic && fields.partition === partition)
+  const sourcesOf = async ({ identity: { topic } }: LiveStream) => {
+    const ofTopic = inOrder.filter(fields => fields.topic === topic)
+    return Array.from(Map.groupBy(ofTopic, ({ partition }) => partition).values(), async function* (page) {
+      yield page
+    })
   }
-  return { total: records.size, selected: selectedRecords(ofPartition, fields => records.has(positionOf(fields))) }
+  return { total: records.size, selected: selectedRecords(sourcesOf, fields => records.has(positionOf(fields))) }
 }
 
 const selectedRecords = (
-  ofPartition: (topic: string, partition: number) => AsyncIterable<readonly ParkedFields[]>,
+  /** One source for each partition that has some. */
+  sourcesOf: (stream: LiveStream) => Promise<readonly AsyncIterable<readonly ParkedFields[]>[]>,
   has: SelectedRecords['has'],
 ): SelectedRecords => ({
   has,
-  async *pagesOf({ identity: { topic, partitions } }) {
-    const sources = Array.from({ length: partitions }, (_, partition) => ofPartition(topic, partition))
+  async *pagesOf(stream) {
     let page: ParkedFields[] = []
-    for await (const [, fields] of mergedByTime(sources, ({ at }) => at)) {
+    for await (const [, fields] of mergedByTime(await sourcesOf(stream), ({ at }) => at)) {
       page.push(fields)
       if (page.length < CHUNK_RECORDS) continue
       yield page

@@ -8,7 +8,8 @@
  * Promises: sends only records that would be applied, so that a second run changes nothing, and none that another
  * parked record undoes, unless this run has that one, too; without `publish` sends nothing. Reads and reports the
  * outcome of a sent record after the projector has passed it. If the outcome was not read, reports the record as
- * `published` or `unknown`. After any interruption the command can be run again.
+ * `published` or `unknown`. Says if it ends with a record published, and not the one that undoes it. After any
+ * interruption the command can be run again.
  */
 import type { Admin, Message, Producer } from 'kafkajs'
 import { fetchEnds, withRight } from '../../core/log/index.ts'
@@ -25,9 +26,9 @@ import {
   type LiveStream,
   waitUntilPublished,
 } from '../live.ts'
-import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
+import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked, whyUnsendable } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
-import { createFindUndone } from './undone.ts'
+import { createUndoneRecords, type UndoneRecords } from './undone.ts'
 
 export type PublishAgainOptions = {
   readonly publish: boolean
@@ -58,9 +59,7 @@ export type Result = {
     | ParkCode
     | 'older_than_current'
     | 'undone_by_parked'
-    | 'header_without_value'
-    | 'header_name_not_utf8'
-    | 'bytes_not_kept'
+    | NonNullable<ReturnType<typeof whyUnsendable>>
     | null
   /** The new position of the record. */
   readonly published: RecordPosition | null
@@ -73,6 +72,7 @@ export type PublishAgainSteps = {
   readonly admin: Admin
   /** The topics in the settings. */
   readonly topics: Readonly<Record<Stream, string>>
+  readonly say: (line: string) => void
   /** Connects when the first record is sent. */
   readonly producer: () => Promise<Pick<Producer, 'send'>>
   readonly sleep: (milliseconds: number) => Promise<void>
@@ -98,19 +98,31 @@ export const publishAgain = async (
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
-  for (const stream of Object.values(steps.live)) await publishStream(stream, selected, options, steps)
+  for (const stream of Object.values(steps.live)) {
+    const undone = createUndoneRecords(stream, selected.has, steps)
+    try {
+      await publishStream(stream, selected, undone, options, steps)
+    } finally {
+      if (undone.open() > 0) steps.say(openPairs(undone.open()))
+    }
+  }
+}
+
+const openPairs = (count: number): string => {
+  const which = `the void, revocation or replacement of ${count === 1 ? 'it' : 'them'}`
+  return `${count} published, but not yet ${which}: run the same command again`
 }
 
 const publishStream = async (
   stream: LiveStream,
   selected: SelectedRecords,
+  undoneRecords: UndoneRecords,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
   let isReady = false
   const read = readDocuments(docs => multiGet(steps.send, docs), stream.layout)
   const forecaster = createForecaster(stream, read)
-  const findUndone = createFindUndone(stream, selected.has, steps)
   for await (const chunk of chunksThatFit(selected.pagesOf(stream), stream, steps)) {
     if (!isReady) {
       await assertSameSourceAndRules(stream, steps)
@@ -118,7 +130,7 @@ const publishStream = async (
       isReady = true
     }
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
-    const undone = await findUndone(parked)
+    const undone = await undoneRecords.find(parked)
     const plans: Plan[] = []
     for (const item of parked) {
       const planFor = (forecast: Forecast): Plan => planOf(item, forecast, undone.has(item), options)
@@ -131,13 +143,19 @@ const publishStream = async (
       continue
     }
     const sent = new Map<Plan, RecordPosition>()
-    await sendAll(plans, sent, stream, steps).catch((error: unknown) => {
-      const failed = plans.find(plan => plan.send && !sent.has(plan))
-      const resultOf = (plan: Plan): Result =>
-        plan === failed ? { ...plan.result, outcome: 'unknown' } : publishedOnly(plan, sent.get(plan))
-      steps.onResults(plans.map(resultOf))
-      throw error
-    })
+    const noteAll = (): void => {
+      for (const plan of plans.filter(plan => !plan.send || sent.has(plan)))
+        undoneRecords.note(plan.parked, sent.has(plan) || plan.result.outcome === 'already_there')
+    }
+    await sendAll(plans, sent, stream, steps)
+      .finally(noteAll)
+      .catch((error: unknown) => {
+        const failed = plans.find(plan => plan.send && !sent.has(plan))
+        const resultOf = (plan: Plan): Result =>
+          plan === failed ? { ...plan.result, outcome: 'unknown' } : publishedOnly(plan, sent.get(plan))
+        steps.onResults(plans.map(resultOf))
+        throw error
+      })
     forecaster.forget()
     const results = await waitUntilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
       steps.onResults(plans.map(plan => publishedOnly(plan, sent.get(plan))))
@@ -198,14 +216,12 @@ const planOf = (parked: Parked, forecast: Forecast, isUndone: boolean, { force }
     result: { fields: parked.fields, outcome, reason, published: null },
     send,
   })
-  if (parked.leftOut) return plan('refused', 'bytes_not_kept', false)
+  const unsendable = whyUnsendable(parked)
+  if (unsendable === 'bytes_not_kept') return plan('refused', unsendable, false)
   switch (forecast.outcome) {
     case 'applied':
     case 'older':
-      for (const [, value, rawName] of parked.record.headers) {
-        if (value === null) return plan('refused', 'header_without_value', false)
-        if (rawName !== undefined) return plan('refused', 'header_name_not_utf8', false)
-      }
+      if (unsendable) return plan('refused', unsendable, false)
       if (isUndone) return plan('refused', 'undone_by_parked', false)
       if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
       return plan('would_be_applied', null, true)

@@ -2,9 +2,9 @@
  * Finds parked records that other parked records undo: a payment that a void reverses, a key that a revocation ends, a
  * payout that another one replaces. Published again alone, such a record would show what its publisher has taken back.
  *
- * In: the records of a chunk. Out: those of them that a record undoes which this run does not publish.
- * Cost: each organization is searched once in a run. Of the records that this run publishes too, no bytes are read,
- *   except where another record has the same event id: it may be a copy, of which one is enough.
+ * In: the records of a chunk. Out: those of them that a record undoes which this run does not publish. In: the results
+ *   of the chunk. Out: how many published records wait for a record of this run that undoes them, when the run ends.
+ * Cost: each organization is searched once in a run: its payouts, voids and revocations are read, a page at a time.
  */
 import { decode, type ValidEvent, validate } from '../../core/ledger/index.ts'
 import type { Send } from '../../core/store/index.ts'
@@ -12,50 +12,82 @@ import type { EventType } from '../../schemas/events.ts'
 import { recordId } from '../../schemas/stored/documents.ts'
 import type { Live, LiveStream } from '../live.ts'
 import { AFTER_ALL_OFFSETS } from './decide-record.ts'
-import { eachParked, type Parked, type ParkedFields, pagesInOrder } from './find.ts'
+import {
+  eachParked,
+  type Parked,
+  type ParkedFields,
+  pagesInOrder,
+  refreshParkedRecords,
+  whyUnsendable,
+} from './find.ts'
 import { targetSource } from './forecast.ts'
 
-/** Returns those that this run must not publish. */
-type FindUndone = (chunk: readonly Parked[]) => Promise<ReadonlySet<Parked>>
+export type UndoneRecords = {
+  /** Returns those that this run must not publish. */
+  readonly find: (chunk: readonly Parked[]) => Promise<ReadonlySet<Parked>>
+  /** Notes a record that this run is done with. */
+  readonly note: (parked: Parked, isPublished: boolean) => void
+  /** The number of published records that a record undoes which this run was to publish after them, and has not. */
+  readonly open: () => number
+}
 
-/** @param isSelected whether this run publishes a record, too */
-export const createFindUndone = (
+/** @param isSelected whether this run publishes a record, too, if Kafka can take it */
+export const createUndoneRecords = (
   stream: LiveStream,
   isSelected: (fields: ParkedFields) => boolean,
-  { send, live }: { readonly send: Send; readonly live: Live },
-): FindUndone => {
+  { send, live, signal }: { readonly send: Send; readonly live: Live; readonly signal: AbortSignal },
+): UndoneRecords => {
   const known = new Set<string>()
-  const undone = new Set<string>()
+  /** The ids of records that selected records undo and have not yet, and of those that only others undo. */
+  const [ours, undone] = [new Set<string>(), new Set<string>()]
+  const open = new Set<string>()
 
-  const readUndone = async (records: readonly ParkedFields[]): Promise<Set<string>> => {
-    const ids = new Set<string>()
-    for await (const parked of eachParked(send, live, records)) {
-      const event = parked && eventIn(stream, parked)
-      const id = event && undoneBy(event)
-      if (event && id) ids.add(recordId(event.data.org_id, id))
-    }
-    return ids
-  }
   const learn = async (org: readonly string[]): Promise<void> => {
-    const [ours, others]: [ParkedFields[], ParkedFields[]] = [[], []]
+    await refreshParkedRecords(send, live)
+    const theirs = new Set<string>()
+    /** The id of what a record of ours undoes, by the id of that record. */
+    const undoneByOurs = new Map<string, string>()
     const filter = { topic: stream.identity.topic, type: undoingTypes, org }
-    for await (const page of pagesInOrder(send, live, filter)) {
-      for (const fields of page) (isSelected(fields) ? ours : others).push(fields)
+    for await (const page of pagesInOrder({ send, live, signal }, filter)) {
+      for await (const parked of eachParked(send, live, page)) {
+        signal.throwIfAborted()
+        const event = parked && eventIn(stream, parked)
+        const id = undoneBy(event)
+        if (!parked || !id) continue
+        const isOurs = isSelected(parked.fields) && whyUnsendable(parked) === undefined
+        ;(isOurs ? ours : theirs).add(id)
+        if (isOurs) undoneByOurs.set(undoableIn(event) ?? '', id)
+      }
     }
-    const events = new Set(others.map(eventOf))
-    const published = await readUndone(ours.filter(fields => events.has(eventOf(fields))))
-    for (const id of await readUndone(others)) if (!published.has(id)) undone.add(id)
+    // A record of ours that is undone itself is not published: what it undoes must not be, either.
+    const found = theirs.difference(ours)
+    for (const id of found) {
+      undone.add(id)
+      const next = undoneByOurs.get(id)
+      if (next !== undefined) found.add(next)
+    }
     for (const one of org) known.add(one)
   }
 
-  return async chunk => {
-    const orgs = new Set(chunk.flatMap(({ fields: { org_id } }) => org_id ?? [])).difference(known)
-    if (orgs.size > 0) await learn([...orgs])
-    return new Set(undone.size === 0 ? [] : chunk.filter(parked => isUndone(eventIn(stream, parked), undone)))
+  return {
+    find: async chunk => {
+      const orgs = new Set(chunk.flatMap(({ fields: { org_id } }) => org_id ?? [])).difference(known)
+      if (orgs.size > 0) await learn([...orgs])
+      const isUndone = (parked: Parked): boolean => undone.has(undoableIn(eventIn(stream, parked)) ?? '')
+      return new Set(undone.size === 0 ? [] : chunk.filter(isUndone))
+    },
+    note: (parked, isPublished) => {
+      if (ours.size === 0) return
+      const event = eventIn(stream, parked)
+      const id = undoableIn(event)
+      if (isPublished && id && ours.has(id)) open.add(id)
+      const undoneId = undoneBy(event) ?? ''
+      open.delete(undoneId)
+      if (isPublished) ours.delete(undoneId)
+    },
+    open: () => open.size,
   }
 }
-
-const eventOf = ({ type, event_id }: ParkedFields): string => `${type} ${event_id}`
 
 /** The event of a parked record, where its key puts it; undefined if it breaks a rule that needs no other record. */
 const eventIn = (stream: LiveStream, parked: Parked): ValidEvent | undefined => {
@@ -65,10 +97,10 @@ const eventIn = (stream: LiveStream, parked: Parked): ValidEvent | undefined => 
   return typeof event === 'string' ? undefined : event
 }
 
-const isUndone = (event: ValidEvent | undefined, undone: ReadonlySet<string>): boolean => {
-  // A void and a revocation stand for ever. A revocation has the id of its key.
-  if (event === undefined || event.type === VOIDED || event.type === REVOKED) return false
-  return undone.has(recordId(event.data.org_id, event.data.id))
+/** The id of the record that an event makes. A void and a revocation, which has the id of its key, stand for ever. */
+const undoableIn = (event: ValidEvent | undefined): string | undefined => {
+  if (event === undefined || event.type === VOIDED || event.type === REVOKED) return undefined
+  return recordId(event.data.org_id, event.data.id)
 }
 
 const VOIDED = 'commission.payroll.voided.v1'
@@ -81,7 +113,11 @@ const undoingTypes: readonly EventType[] = [
 ]
 
 /** The id of the record that an event reverses, replaces or revokes. */
-const undoneBy = (event: ValidEvent): string | null => {
+const undoneBy = (event: ValidEvent | undefined): string | undefined => {
+  const id = event && idUndoneBy(event)
+  return event && id ? recordId(event.data.org_id, id) : undefined
+}
+const idUndoneBy = (event: ValidEvent): string | null => {
   switch (event.type) {
     case VOIDED:
       return event.data.reverses_id

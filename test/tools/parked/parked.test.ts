@@ -1,5 +1,6 @@
 /** Runs of `commission parked` over more records than one run takes. */
 import { describe, expect, test } from 'vitest'
+import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../../../tools/context.ts'
 import { exitCodes, Stopped } from '../../../tools/failures.ts'
@@ -24,37 +25,48 @@ const NOW = Date.UTC(2026, 0)
 
 /**
  * A live generation with these parked records, all of which are published, and a Kafka that notes what is sent.
- * @param stopAfter a signal comes when this many are sent
+ * @param stopAfter a signal comes when this many are sent; @param partitions of each topic
  */
-const world = (documents: ReadonlyMap<string, ParkedDocument>, stopAfter = Number.POSITIVE_INFINITY) => {
+const world = (
+  documents: ReadonlyMap<string, ParkedDocument>,
+  { stopAfter = Number.POSITIVE_INFINITY, partitions = 1 } = {},
+) => {
   const stopping = new AbortController()
   const engine = new MemoryElasticsearch()
   const published = 1_000_000
   const sent: string[] = []
   const move = (generation: string): void => {
     const position = { position: published + sent.length, last: null, at: 1, time: 2, serve_from: 0 }
-    engine.put('p-control', positionId(generation, 0), 1, { kind: 'position', body: position })
+    for (let partition = 0; partition < partitions; partition++)
+      engine.put('p-control', positionId(generation, partition), 1, { kind: 'position', body: position })
   }
   for (const [generation, topic, rules_version] of [['g1', 'events', 4] as const, ['api-keys', 'keys', 2] as const]) {
-    const body = { generation, topic, cluster_id: 'c', partitions: 1, rules_version }
+    const body = { generation, topic, cluster_id: 'c', partitions, rules_version }
     engine.put('p-control', generationId(generation), 1, { kind: 'generation', body })
     move(generation)
   }
   engine.put('p-control', LIVE_ID, 1, { kind: 'live', body: { generation: 'g1', kept: ['g1'] } })
-  const send = sending(async request => answerParked(request, documents) ?? engine.send(request))
+  const asked: Request[] = []
+  const send = sending(async request => {
+    asked.push(request)
+    return answerParked(request, documents) ?? engine.send(request)
+  })
   const nothing = async () => undefined
   const admin = {
     ...{ connect: nothing, disconnect: nothing },
     describeCluster: async () => ({ clusterId: 'c' }),
-    fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
-    fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: `${published + sent.length}` }],
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: Array.from({ length: partitions }, () => ({})) }] }),
+    fetchTopicOffsets: async () =>
+      Array.from({ length: partitions }, (_, partition) => {
+        return { partition, low: '0', high: `${published + sent.length}` }
+      }),
   }
   const producer = {
     ...{ connect: nothing, disconnect: nothing },
     send: async ({ messages }: { messages: readonly { readonly value: Buffer }[] }) => {
       const baseOffset = `${published + sent.length}`
       sent.push(...messages.map(({ value }) => String(value)))
-      move('g1')
+      for (const generation of ['g1', 'api-keys']) move(generation)
       if (sent.length >= stopAfter) stopping.abort(new Stopped())
       return [{ baseOffset }]
     },
@@ -72,7 +84,7 @@ const world = (documents: ReadonlyMap<string, ParkedDocument>, stopAfter = Numbe
     const defaults = { filter: {}, order: 'oldest', after: undefined, limit: 5, json: true } as const
     return listParked({ ...defaults, ...options }, context)
   }
-  return { publishAgain, list, lines, said, sent }
+  return { publishAgain, list, lines, said, sent, asked }
 }
 
 const contentOf = ({ key, value, headers }: Outgoing) => ({ key: String(key), value: String(value), headers })
@@ -111,13 +123,22 @@ test('a run says how many records it did not look at, and ends with another exit
 
 test('a run that is stopped between two records is not done: it tells what was sent, and ends as stopped', async () => {
   const both = [1, 2].map(id => ({ offset: id, at: id, ...rep(id) }))
-  const { publishAgain, lines, sent } = world(parkedDocuments(both), 1)
+  const { publishAgain, lines, sent } = world(parkedDocuments(both), { stopAfter: 1 })
   await expect(publishAgain(true)).rejects.toBeInstanceOf(Stopped)
   expect(sent).toEqual([rep(1).value])
   expect(lines).toEqual([
     expect.stringContaining('events:0:1  rep_unknown  applied at'),
     'events:0:2  rep_unknown  would be applied',
   ])
+})
+
+test('a run refreshes before it counts and before it looks for undoing records, and searches only partitions with matches', async () => {
+  const found = [0, 2].map(partition => ({ offset: 1, at: 1, partition, ...rep(1) }))
+  const { publishAgain, asked } = world(parkedDocuments(found), { partitions: 4 })
+  await publishAgain(false)
+  const searched = asked.flatMap(({ body }) => JSON.stringify(body ?? {}).match(/(?<="partition":\[)\d/)?.[0] ?? [])
+  expect(searched).toEqual(['0', '2'])
+  expect(asked.filter(({ path }) => path.endsWith('_refresh'))).toHaveLength(2)
 })
 
 /** Lines of a dry run, without topic and partition. */
@@ -181,6 +202,51 @@ describe('a record that another parked record takes back is refused', () => {
     const { publishAgain, lines } = world(stored('events', payrollRecorded({ org_id }), first, more))
     expect(await publishAgain(false, early)).toBe(exitCodes.done)
     expect(outcomesOf(lines).at(-1)).toBe('3 would be applied')
+  })
+
+  test('a payment whose void cannot be sent, although it is selected', async () => {
+    const documents = stored('events', payrollRecorded({ org_id }), payrollVoided({ org_id }))
+    documents.get('events:0:4')?.body.headers.push(['x-y', null])
+    const { publishAgain, lines } = world(documents)
+    await publishAgain(false)
+    expect(outcomesOf(lines)[2]).toBe(`3 ${refused}`)
+  })
+
+  test('a payout whose next one is refused, because another parked one replaces that', async () => {
+    const [second, third] = [2, 3].map(n =>
+      payoutCalculated({ org_id, id: `payout_${n}`, supersedes_id: `payout_${n - 1}` }),
+    ) as [Outgoing, Outgoing]
+    const { publishAgain, lines } = world(stored('events', payoutCalculated({ org_id }), second, [third]))
+    const positions = [1, 2, 3, 4].map(offset => ({ topic: 'events', partition: 0, offset }))
+    await publishAgain(false, { positions })
+    expect(outcomesOf(lines)[2]).toBe(`3 ${refused}`)
+  })
+
+  const open = '1 published, but not yet the void, revocation or replacement of it: run the same command again'
+
+  test('a run that is stopped between both says so, and one that is not does not', async () => {
+    const documents = stored('keys', keyCreated({ org_id }), keyRevoked({ org_id }))
+    const stopped = world(documents, { stopAfter: 1 })
+    await expect(stopped.publishAgain(true)).rejects.toBeInstanceOf(Stopped)
+    expect(stopped.said.at(-1)).toBe(open)
+    const whole = world(documents)
+    await whole.publishAgain(true).catch(() => undefined)
+    expect(whole.sent).toHaveLength(2)
+    expect(whole.said).not.toContain(open)
+  })
+
+  test('a run that has no more room for the second says so', async () => {
+    const keys = many.map(({ offset, at }) => {
+      const record = offset < RECORDS_MAX ? keyCreated({ org_id, id: `key_${offset}` }) : undefined
+      return { topic: 'keys', offset, at, ...contentOf(record ?? keyRevoked({ org_id, id: 'key_5' })) }
+    })
+    const { publishAgain, said } = world(parkedDocuments(keys))
+    expect(await publishAgain(true)).toBe(exitCodes.notAll)
+    expect(said.slice(-3)).toEqual([
+      open,
+      '10000 applied',
+      '1 more match, and were not looked at: run the same command again',
+    ])
   })
 
   test('one copy of the void is enough, and another void is not', async () => {
