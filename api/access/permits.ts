@@ -5,7 +5,8 @@
  * - the buffers of its reads: when the answer is made (`limitDelivery`), unless the answer is a part of them;
  * - its turn for a large answer: after that (`limitDelivery`), before Koa sends the answer;
  * - its reservation: when the answer is delivered or its connection is gone (`onceDelivered`). A refused request, and
- *   an answer without a body, give it back at once (`limitDelivery`);
+ *   an answer without a body, give it back at once (`limitDelivery`). If a strict audit log refuses an answer that is
+ *   made, its reservation stays until the refusal is delivered;
  * - its permits in flight: when the answer is delivered or its connection is gone (`limitInFlight`).
  * While it waits for a change it has only its permits in flight: `ReadReservation.close` ends turn and reservation.
  *

@@ -78,6 +78,13 @@ export const readNamed = async (parts: NamedParts, scope: ReadScope, asked: Name
 /**
  * Reads once. Returns `outdated` if a remembered value is from before a time was taken back. It is forgotten then, and
  * the next read asks for its document.
+ *
+ * `readAt` asks for position, times (if they are due), live document and these names in one multi-get, in this order.
+ * The first page after `payout_1` of `org_1`, partition 3:
+ *
+ *   POST /_mget?realtime=true&preference=published
+ *   { docs: [{ _index: 'commission-control', _id: 'position:g1:3' }, { _index: …, _id: 'times:g1' },
+ *     { _index: …, _id: 'live' }, { _index: 'commission-g1-payouts', _id: 'org_1:payout_1', routing: 'org_1' }] }
  */
 const readNamedOnce = async (
   { readAt, cursors }: NamedParts,

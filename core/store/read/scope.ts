@@ -7,7 +7,8 @@
  * Promises: the expected bytes are reserved before the read, and further bytes as they arrive. Those of a multi-get
  *   that serves several requests are reserved afterwards: they are few. Then exactly the bytes that arrived are held.
  *   The expectation of a search comes from its caller, that of a multi-get from the last one of the organization. A
- *   request that is about to hold much waits for its turn first.
+ *   request that is about to hold much waits for its turn first. A multi-get of small documents only, such as the
+ *   position of a first page, counts for the process.
  * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
  *   turn → the API drops the answer, and reads it again in the request's own turn.
  */
