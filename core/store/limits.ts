@@ -38,6 +38,8 @@ export const WRITES_HELD_MS = 250
 
 /** Milliseconds between two reads of Elasticsearch's clock. */
 export const CLOCK_INTERVAL_MS = 5_000
+/** Answers without a clock, before the first one with it, after which this machine's clock counts alone. */
+export const CLOCK_SILENCES = 3
 
 /** Milliseconds that two clocks may differ. `as_of` waits several times as long before an instant counts as over. */
 export const CLOCKS_APART_MS = 5_000

@@ -212,7 +212,7 @@ export const takeOver = async (
       await changeStored<TimesDocument>(timesId(identity.generation), () => none, context)
     const { lost: _, shards: before, ...kept } = identity
     // Again: a shard may have started, or have lost documents, since the check.
-    const found = await readRecordableIds(Object.keys(ids), { request: context.send, prefix: context.prefix })
+    const found = await readRecordableIds(Object.keys(ids), { ...context, request: context.send }, before === undefined)
     const lost = lostAmong({ ...before, ...shards }, found, index => identity.indices?.[index] === ids[index])
     if (lost !== undefined) throw new CommandError(`the shard ${lost} was lost meanwhile: run the same again`)
     const body = { ...kept, indices: ids, ...(found && { shards: found }) }

@@ -125,7 +125,7 @@ export const again = async (
   const admin = await connectAdmin(kafka, stack)
   let producer: Promise<Producer> | undefined
 
-  await publishAgain(selected, options, {
+  const open = await publishAgain(selected, options, {
     ...context,
     live,
     admin,
@@ -145,7 +145,7 @@ export const again = async (
   })
   const left = Math.max(0, total - countOf(counts.keys()))
   for (const sentence of summaryOf(counts, left, options)) say(sentence)
-  const isFine = left === 0 && [...counts.keys()].every(outcome => fine(options).has(outcome))
+  const isFine = left === 0 && open === 0 && [...counts.keys()].every(outcome => fine(options).has(outcome))
   return isFine ? exitCodes.done : exitCodes.notAll
 }
 

@@ -93,11 +93,13 @@ export type SelectedRecords = {
 }
 type Pages = AsyncIterable<readonly ParkedFields[]>
 
+/** @returns the number of published records whose void, revocation or replacement is not published */
 export const publishAgain = async (
   selected: SelectedRecords,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
-): Promise<void> => {
+): Promise<number> => {
+  let open = 0
   for (const stream of Object.values(steps.live)) {
     const undone = createUndoneRecords(stream, selected.has, steps)
     try {
@@ -105,7 +107,9 @@ export const publishAgain = async (
     } finally {
       if (undone.open() > 0) steps.say(openPairs(undone.open()))
     }
+    open += undone.open()
   }
+  return open
 }
 
 const openPairs = (count: number): string => {

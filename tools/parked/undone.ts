@@ -82,8 +82,9 @@ export const createUndoneRecords = (
       const id = undoableIn(event)
       if (isPublished && id && ours.has(id)) open.add(id)
       const undoneId = undoneBy(event) ?? ''
+      if (!isPublished) return
       open.delete(undoneId)
-      if (isPublished) ours.delete(undoneId)
+      ours.delete(undoneId)
     },
     open: () => open.size,
   }

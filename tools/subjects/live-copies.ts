@@ -29,6 +29,7 @@ export const liveGeneration = async (context: CommandContext): Promise<SearchedG
   await assertSeesAll(
     searched.flatMap(({ indices }) => indices),
     { request: context.send },
+    false,
   )
   const found = searched.find(({ label }) => label === live)
   if (found) return found

@@ -66,7 +66,7 @@ export const firstChanged = async (
   let [offset, epoch] = [from, before?.epoch]
   if (before?.from === from && before.end <= end) {
     const atEnd = await log.read(partition, before.end - 1)
-    if (atEnd.epoch === epoch) offset = before.end
+    if (atEnd.epoch === epoch && atEnd.entries[0]?.kind !== 'record') offset = before.end
   }
   while (offset < end) {
     const part = await readUntilFound(rest, partition, offset, pause)
@@ -125,7 +125,8 @@ export const createLastRecordReader = (
     const readWaiting = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { partition, of } = next
-        const offset = await firstChanged(log, partition, of, pause, rest, found)
+        // Without a topic id, a topic made anew has the same connections, and its first leader the same epoch.
+        const offset = await firstChanged(log, partition, of, pause, rest, topic_id ? found : undefined)
         if (offset !== undefined) throw sourceChanged(topic, partition, of.last, offset)
       }
     }

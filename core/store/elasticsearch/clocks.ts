@@ -6,7 +6,7 @@
  */
 
 import { Unanswered } from '../../runtime/index.ts'
-import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../limits.ts'
+import { CLOCK_INTERVAL_MS, CLOCK_SILENCES, CLOCKS_APART_MS } from '../limits.ts'
 import type { Send } from './client.ts'
 
 /** Milliseconds since 1970. Both clocks have reached `reached`; at least one has reached `latest`. */
@@ -56,6 +56,7 @@ export const logClockChange =
 export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Clocks => {
   /** Elasticsearch's clock minus the monotonic clock; null if Elasticsearch does not tell its clock. */
   let offset: number | null | undefined
+  let silences = 0
   let polledAt = Number.NEGATIVE_INFINITY
   let isPolling = false
   let code: ClockCode = 'clocks_agree'
@@ -70,7 +71,8 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
       // Elasticsearch read its clock before the answer arrived: the offset is too low rather than too high.
       if (timestamp !== undefined) offset = timestamp - elapsed()
       // Keep the last known offset: one failing node or refusal must not make our clock count alone.
-      else offset ??= null
+      // Before the first answer, some silences: a proxy may only reload, or a node hang.
+      else if (++silences >= CLOCK_SILENCES) offset ??= null
     } catch (error) {
       // Retry what is unavailable. A refusal is permanent.
       if (!(error instanceof Unanswered)) offset ??= null

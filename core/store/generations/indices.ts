@@ -79,9 +79,13 @@ export const readShardIds = async (
 }
 
 /** As `readShardIds`. Also undefined while one of these shards has no id. */
-export const readRecordableIds = async (names: readonly string[], steps: Steps): Promise<ShardIds | undefined> => {
+export const readRecordableIds = async (
+  names: readonly string[],
+  steps: Steps,
+  isOptional = true,
+): Promise<ShardIds | undefined> => {
   const { request, prefix } = steps
-  const ids = await readShardIds(names, steps)
+  const ids = await readShardIds(names, steps, isOptional)
   if (ids === undefined) return undefined
   const { status, body } = await request(shardCountsRequest(prefix))
   return status === 200 ? recordableIds(ids, body, withControl(names, prefix)) : undefined
@@ -106,10 +110,15 @@ export type CompareSteps = Steps & { readonly read?: readonly string[] }
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
  * @returns false if Elasticsearch does not tell: it has no security, the API key has roles of its own, or a proxy
  *   permits no such question
+ * @param isOptional false: a 404 of a proxy is an error, for what cannot be taken back
  * @throws StopError `documents_hidden`; `write_refused` if its answer has another form
  */
-export const assertSeesAll = async (indices: readonly string[], { request }: Pick<Steps, 'request'>) => {
-  const answer = await withoutRight(request({ method: 'GET', path: OWN_PRIVILEGES_PATH, isOptional: true }))
+export const assertSeesAll = async (
+  indices: readonly string[],
+  { request }: Pick<Steps, 'request'>,
+  isOptional = true,
+): Promise<boolean> => {
+  const answer = await withoutRight(request({ method: 'GET', path: OWN_PRIVILEGES_PATH, isOptional }))
   if (answer?.status !== 200) return false
   const index = hiddenIn(answer.body, indices)
   if (index === undefined) return true

@@ -20,7 +20,7 @@ import {
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { record } from '../../projector/records.ts'
-import { definedIndices, withPipeline } from '../../support/answering.ts'
+import { definedIndices, proxied, withPipeline } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
 
@@ -52,9 +52,13 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
     all.map(name => [name, { settings: { index: { uuid: uuidOf(name), number_of_shards: '1' } } }]),
   )
   const shards = new Map<string, string>()
+  const proxy = { isReloading: false }
   const send = ((request, signal) => {
     if (request.path.includes('_settings')) return Promise.resolve({ status: 200, body: settings })
-    if (request.path.includes('_stats')) return Promise.resolve({ status: 200, body: { indices: statsOf(shards) } })
+    if (request.path.includes('_stats')) {
+      if (proxy.isReloading) return Promise.resolve().then(() => proxied(request.isOptional ?? false))
+      return Promise.resolve({ status: 200, body: { indices: statsOf(shards) } })
+    }
     return engine.send(request, signal)
   }) as Send
   const admin = {
@@ -75,7 +79,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
     },
     openCluster: async () => cluster,
   }
-  return { engine, shards, adopt: () => adopt({ json: false }, context, 'group') }
+  return { engine, shards, proxy, adopt: () => adopt({ json: false }, context, 'group') }
 }
 
 const statsOf = (shards: ReadonlyMap<string, string>): object =>
@@ -259,6 +263,17 @@ test('adopt is refused if a shard loses its documents meanwhile', async () => {
   change(engine, { lost: 'p-g1-reps/0' })
   await expect(adopt()).rejects.toThrow('the shard p-g1-payouts/0 was lost meanwhile: run the same again')
   expect(await adopt()).toBe(0)
+})
+
+test('adopt keeps the recorded shards, and ends, if a proxy reloads at its last look at them', async () => {
+  const { engine, shards, proxy, adopt } = world(() => {
+    proxy.isReloading = true
+  })
+  for (const index of indicesOf.g1) shards.set(index, 'there')
+  const recorded = Object.fromEntries(indicesOf.g1.map(index => [`${index}/0`, 'there']))
+  change(engine, { shards: recorded, lost: 'p-g1-reps/0' })
+  await expect(adopt()).rejects.toThrow('x-elastic-product')
+  expect(engine.all('p-control')[generationId('g1')]?.source.body).toMatchObject({ shards: recorded })
 })
 
 test('adopt forgets which generations were found equal to the one that is read again, and no other, wherever a run ended', async () => {

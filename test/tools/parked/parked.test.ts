@@ -25,11 +25,11 @@ const NOW = Date.UTC(2026, 0)
 
 /**
  * A live generation with these parked records, all of which are published, and a Kafka that notes what is sent.
- * @param stopAfter a signal comes when this many are sent; @param partitions of each topic
+ * @param stopAfter a signal comes when this many are sent; @param partitions of each topic; @param onRefresh before one
  */
 const world = (
   documents: ReadonlyMap<string, ParkedDocument>,
-  { stopAfter = Number.POSITIVE_INFINITY, partitions = 1 } = {},
+  { stopAfter = Number.POSITIVE_INFINITY, partitions = 1, onRefresh = () => {} } = {},
 ) => {
   const stopping = new AbortController()
   const engine = new MemoryElasticsearch()
@@ -49,6 +49,7 @@ const world = (
   const asked: Request[] = []
   const send = sending(async request => {
     asked.push(request)
+    if (request.path.endsWith('_refresh')) onRefresh()
     return answerParked(request, documents) ?? engine.send(request)
   })
   const nothing = async () => undefined
@@ -233,6 +234,19 @@ describe('a record that another parked record takes back is refused', () => {
     await whole.publishAgain(true).catch(() => undefined)
     expect(whole.sent).toHaveLength(2)
     expect(whole.said).not.toContain(open)
+  })
+
+  test('a run is not done if the second is parked while it runs', async () => {
+    const documents = stored('keys', keyCreated({ org_id }), keyRevoked({ org_id }))
+    const [id, revocation] = [...documents].at(-1) ?? []
+    if (id === undefined || revocation === undefined) throw new Error('both are parked')
+    documents.delete(id)
+    let refreshes = 0
+    const onRefresh = () => void (++refreshes === 2 && documents.set(id, revocation))
+    const { publishAgain, said, sent } = world(documents, { onRefresh })
+    expect(await publishAgain(true)).toBe(exitCodes.notAll)
+    expect(sent).toHaveLength(1)
+    expect(said).toContain(open)
   })
 
   test('a run that has no more room for the second says so', async () => {

@@ -36,6 +36,7 @@ test('a pair is open from the first record until the second is published, in whi
   expect(await openAfter([key, true])).toBe(1)
   expect(await openAfter([key, false])).toBe(0)
   expect(await openAfter([key, true], [revocation, true])).toBe(0)
+  expect(await openAfter([key, true], [revocation, false])).toBe(1)
   expect(await openAfter([revocation, true], [key, true])).toBe(0)
   expect(await openAfter([revocation, false], [key, true])).toBe(1)
 })

@@ -11,10 +11,11 @@ import {
   positionId,
   timesId,
 } from '../../../schemas/stored/documents.ts'
+import { OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { exitCodes } from '../../../tools/exit-codes.ts'
 import { type EraseSubjectOptions, eraseSubject } from '../../../tools/subjects/subjects.ts'
-import { sending } from '../../support/answering.ts'
+import { proxied, sending } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 import type { Scope } from '../../support/scope.ts'
 import { createKeys, seal } from '../../support/seal.ts'
@@ -75,9 +76,12 @@ const world = (t: Scope, texts: readonly string[]) => {
     onSleep: (): void => undefined,
     /** Shards whose ids Elasticsearch does not tell. */
     hidden: [] as readonly string[],
+    /** A proxy answers in place of Elasticsearch which documents a role hides. */
+    isProxied: false,
   }
   const context = {
     send: sending(async (request, signal) => {
+      if (request.path === OWN_PRIVILEGES_PATH && steps.isProxied) return proxied(request.isOptional ?? false)
       if (request.path.startsWith('/_resolve/index/p-sandbox')) return { status: 404, body: {} }
       if (request.path.startsWith('/_resolve/'))
         return { status: 200, body: { indices: ['p-g1-reps', 'p-g1-parked', 'p-g2-reps'].map(name => ({ name })) } }
@@ -119,6 +123,15 @@ const recorded = [
   { what: 'of parked records of API keys', generation: 'api-keys', index: 'p-api-keys-parked' },
   { what: 'of a spare generation', generation: 'g2', index: 'p-g2-reps' },
 ]
+
+test('no key is destroyed while a proxy does not tell whether a role hides documents', async t => {
+  const { erase, steps, isKeyThere } = world(t, [sealed])
+  steps.isProxied = true
+  await expect(erase()).rejects.toThrow('x-elastic-product')
+  expect(isKeyThere()).toBe(true)
+  steps.isProxied = false
+  expect(await erase()).toBe(exitCodes.done)
+})
 
 test.for(recorded)(
   'no key is destroyed while a shard $what cannot be compared, and without --confirm an erasure warns',

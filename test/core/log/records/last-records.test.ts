@@ -24,6 +24,7 @@ const none: KnownRecords[number] = { position: 0, last: null }
 const topic = (
   entriesOf: (partition: number, from: number) => readonly Entry[] | Error = () => sixRecords,
   epochOf = (_offset: number): number => 0,
+  topic_id: string | undefined = 'id',
 ) => {
   const slept: number[] = []
   const pause = async (milliseconds: number) => slept.push(milliseconds)
@@ -55,7 +56,12 @@ const topic = (
       disconnect: async () => void told.push('disconnect'),
     }
   }
-  const reader = createLastRecordReader({ topic: 't', topic_id: 'id' }, open, new AbortController().signal, pause)
+  const reader = createLastRecordReader(
+    { topic: 't', ...(topic_id && { topic_id }) },
+    open,
+    new AbortController().signal,
+    pause,
+  )
   return { told, slept, most: () => most, ...reader }
 }
 /** The bytes that a fetch brings of one batch, which a leader of this epoch appended. */
@@ -154,12 +160,12 @@ describe('between the last record and the position', () => {
 describe('a part of the log without a record that was read again once', () => {
   const known = { ...lastAt(5), position: 9 }
   const kinds: readonly Entry['kind'][] = ['record', 'aborted', 'aborted', 'control', 'aborted', 'control']
-  const setUp = async () => {
+  const setUp = async (topicId?: string) => {
     const log = kinds.map((kind, index) => entryAt(index + 5, { kind }))
     /** The epoch of what comes from an offset on. */
     const later = { from: Number.POSITIVE_INFINITY, epoch: 3 }
     const epochOf = (offset: number): number => (offset < later.from ? 2 : later.epoch)
-    const running = topic((_, from) => log.filter(({ offset }) => offset === from), epochOf)
+    const running = topic((_, from) => log.filter(({ offset }) => offset === from), epochOf, topicId)
     let further = 0
     await running.verify([known], () => further++)
     const reads = async (of: KnownRecords[number]) => {
@@ -205,6 +211,14 @@ describe('a part of the log without a record that was read again once', () => {
     const { verify, log } = await setUp()
     log.length = 3
     await expect(verify([known])).rejects.toMatchObject({ where: { offset: 8 } })
+  })
+
+  test('is read again if its end has a record of the same epoch, and always where topics have no id', async () => {
+    const { verify, log } = await setUp()
+    log[3] = entryAt(8)
+    await expect(verify([known])).rejects.toMatchObject({ code: 'source_changed', where: { offset: 8 } })
+    const { reads } = await setUp('')
+    expect(await reads(known)).toEqual([5, 6, 7, 8])
   })
 
   test('is read again over new connections: another cluster may be behind them', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { createClocks } from '../../../../core/store/elasticsearch/clocks.ts'
-import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../../../../core/store/limits.ts'
+import { CLOCK_INTERVAL_MS, CLOCK_SILENCES, CLOCKS_APART_MS } from '../../../../core/store/limits.ts'
 import { everythingRuns } from '../../../projector/held.ts'
 import { proxied, sending } from '../../../support/answering.ts'
 
@@ -138,11 +138,25 @@ describe('the time that may be published', () => {
     expect(changes).toEqual(['clock_unknown'])
     expect(clocks.state()).toEqual({ elasticsearch_ahead_ms: null, agree: true })
   })
+  test('is unknown while a proxy reloads at the first question, also if our clock is ahead', async () => {
+    const { machine, changes, pass, read } = setUp()
+    machine.isForbidden = true
+    machine.ours += HOUR
+    expect(await read()).toBeUndefined()
+    machine.isForbidden = false
+    pass(CLOCK_INTERVAL_MS)
+    expect((await read())?.reached).toBe(machine.theirs)
+    expect(changes).toEqual(['clocks_disagree'])
+  })
   test('is our clock alone while a proxy answers 404 to the question', async () => {
     const { machine, changes, pass, read } = setUp()
     machine.isForbidden = true
     machine.theirs -= HOUR
-    expect(await read()).toEqual({ reached: START, latest: START })
+    for (let silences = 1; silences < CLOCK_SILENCES; silences++) {
+      expect(await read()).toBeUndefined()
+      pass(CLOCK_INTERVAL_MS)
+    }
+    expect(await read()).toEqual({ reached: machine.ours, latest: machine.ours })
     machine.isForbidden = false
     pass(CLOCK_INTERVAL_MS)
     expect((await read())?.reached).toBe(machine.theirs)

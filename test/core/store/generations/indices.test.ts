@@ -22,12 +22,14 @@ const steps = {
 
 test('a user whose privileges a proxy does not tell is as one of Elasticsearch without security', async () => {
   expect(await assertSeesAll(NAMES, steps)).toBe(false)
+  await expect(assertSeesAll(NAMES, steps, false)).rejects.toThrow(Unanswered)
 })
 
 test('shards that a proxy does not tell are missing: nothing counts as compared, and none is recorded', async () => {
   expect(await readShardIds(NAMES, steps)).toEqual({})
   await expect(readShardIds(NAMES, steps, false)).rejects.toThrow(Unanswered)
   expect(await readRecordableIds(NAMES, steps)).toBeUndefined()
+  await expect(readRecordableIds(NAMES, steps, false)).rejects.toThrow(Unanswered)
   expect(await assertSameIndices(recorded, steps)).toEqual({})
 })
 
