@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { parkCodes } from '../../schemas/errors.ts'
 import { schemaOfType } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -19,6 +20,13 @@ test('the files are those of the schemas and the rules; else run `npm run contra
   for (const [path, content] of files) expect(stored(path) === content, path).toBe(true)
   const found = (await readdir(CONTRACT, { recursive: true })).filter(path => path.includes('.'))
   expect(found.toSorted()).toEqual([...files.keys(), 'README.md'].toSorted())
+})
+
+test('the load with Airbyte declares the fields of a change: destinations with typed tables get no others', () => {
+  const load = parse(readFileSync(join(import.meta.dirname, '../../docs/examples/load/airbyte.yaml'), 'utf8'))
+  const { PayoutChange } = JSON.parse(stored('openapi.json')).components.schemas
+  const declared = Object.keys(load.streams[0].schema_loader.schema.properties)
+  expect(declared.toSorted()).toEqual(PayoutChange.required.toSorted())
 })
 
 test('docs/errors.md is the catalogue of errors; else run `npm run contract`', () => {
