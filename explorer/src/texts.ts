@@ -153,6 +153,7 @@ export const texts = {
     anyRep: 'All reps',
     anyPeriod: 'All periods',
     anyDeal: 'The id of a deal',
+    wrongDeal: 'Expected the id of a deal, such as deal_4Kd9.',
     explain: 'Explain',
     history: 'History',
     compare: 'Compare',
@@ -167,6 +168,8 @@ export const texts = {
     tooManyPaid: (payouts: number, records: number) =>
       `These are more than ${payouts} payouts, with more than ${groupDigits(String(records))} payroll records: the page does not show what was paid and is open. Choose a rep.`,
     none: 'No payout matches.',
+    noneOf: 'No payout matches: nothing is owed, or there is no such rep, period or deal.',
+    nothingOf: 'Nothing is owed and nothing was paid, or there is no such rep or period.',
   },
 
   payout: {

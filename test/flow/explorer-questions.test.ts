@@ -200,6 +200,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await page.getByLabel('Published since').fill('last week')
     await page.getByLabel('Published since').press('Enter')
     await page.getByRole('alert').getByText('Expected an instant').waitFor()
+    expect(page.url()).toBe(`${origin}/#/corrections?since=payout_4`)
     expect(wrong).toEqual([])
   })
 

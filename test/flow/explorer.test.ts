@@ -201,7 +201,12 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(asDecimals(await columnOf(page, 'Current payouts', 'Of the deal'))).toEqual(['1300010.25'])
     await page.getByLabel('Deal', { exact: true }).fill('deal_unknown')
     await page.getByLabel('Deal', { exact: true }).press('Enter')
-    await page.getByText('No payout matches.').waitFor()
+    await page.getByText('No payout matches: nothing is owed, or there is no such rep, period or deal.').waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts?deal=deal_unknown`)
+    // A key that is pasted here reaches no address.
+    await page.getByLabel('Deal', { exact: true }).fill(keys.whole)
+    await page.getByLabel('Deal', { exact: true }).press('Enter')
+    await page.getByText('Expected the id of a deal').waitFor()
     expect(page.url()).toBe(`${origin}/#/payouts?deal=deal_unknown`)
     await page.getByLabel('Deal', { exact: true }).fill('')
     await page.getByLabel('Deal', { exact: true }).press('Enter')

@@ -165,6 +165,18 @@ export const explorerMutants: readonly Mutant[] = [
     replace: "if (kind === undefined) return { view: 'payouts', deal: text }\n  if (",
   },
   {
+    name: 'an address has any text that somebody typed, a key too',
+    inside: 'fragmentOf',
+    find: ' && isOfField[field](value)',
+    replace: '',
+  },
+  {
+    name: 'the explorer shows two current payouts of one rep and period',
+    inside: 'currentOf',
+    find: 'last.get(repAndPeriodOf(payout)) === payout',
+    replace: 'last.has(repAndPeriodOf(payout))',
+  },
+  {
     name: 'a key without payroll records sees that nothing was paid',
     inside: 'readPaid',
     find: "    return { state: lacksPermission(why) ? 'refused' : 'failed', why }\n",

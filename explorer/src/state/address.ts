@@ -1,6 +1,6 @@
 /**
  * The address of a view: the fragment of the page. It says everything that is shown, the moment too, so that it can be
- * sent to a colleague. It never has a key: `takeKey` removes one.
+ * sent to a colleague. It never has a key: `takeKey` removes one, and no parameter takes another text than its own.
  */
 const views = ['overview', 'payouts', 'payout', 'history', 'compare', 'payroll', 'changes', 'corrections'] as const
 /** `unknown` is the view of an address that no view has. */
@@ -29,6 +29,19 @@ const parameters = {
   ...({ rep: 'rep', period: 'period', deal: 'deal', open: 'open' } as const),
   ...({ since: 'since', from: 'from', to: 'to', as_of: 'asOf' } as const),
 }
+type Field = (typeof parameters)[keyof typeof parameters]
+
+const isId = (kind: string) => {
+  const form = new RegExp(`^${kind}_[0-9A-Za-z]{1,64}$`)
+  return (text: string): boolean => form.test(text)
+}
+const isMoment = (text: string): boolean => momentIn(text) !== undefined
+/** Whether a text has the form of a field. No address has another text, such as a key that somebody pasted. */
+export const isOfField: Readonly<Record<Field, (text: string) => boolean>> = {
+  ...{ rep: isId('rep'), period: isId('period'), deal: isId('deal'), from: isId('payout'), to: isId('payout') },
+  ...{ open: text => text === 'only', since: isMoment, asOf: isMoment },
+}
+
 /** Views of one record: their paths have its id. */
 const viewsOfRecords: readonly string[] = ['payout', 'history', 'compare', 'payroll']
 
@@ -45,20 +58,24 @@ const queryOf = (text: string): URLSearchParams => new URLSearchParams(text.repl
 /** Each plus sign that `URLSearchParams` writes is a space. */
 const textOf = (query: URLSearchParams): string => (query.size === 0 ? '' : `?${String(query).replaceAll('+', '%20')}`)
 
-/** Any fragment is an address. */
+/**
+ * Any fragment is an address. One with a value that is not of its field is unknown: without the value, a view would
+ * show something else than the address asks for.
+ */
 export const readAddress = (fragment: string): ViewAddress => {
   const { path, query } = split(fragment)
   const [, name = '', ...parts] = path.split('/')
   const [id = '', ...others] = parts
   const found = Object.entries(parameters).flatMap(([parameter, field]) => {
     const value = query.get(parameter)
-    return value === null || value === '' ? [] : [[field, value]]
+    return value === null || value === '' ? [] : [[field, value] as const]
   })
-  const parameterFields = Object.fromEntries(found)
+  const taken = found.filter(([field, value]) => isOfField[field](value))
+  const parameterFields = Object.fromEntries(taken)
   const needsId = viewsOfRecords.includes(name)
   const isLonger = (needsId ? others : parts).some(part => part !== '')
   const view = name === '' ? 'overview' : views.find(known => known === name)
-  if (view === undefined || isLonger) return { view: 'unknown', ...parameterFields }
+  if (view === undefined || isLonger || taken.length < found.length) return { view: 'unknown', ...parameterFields }
   if (needsId && id === '') return { view: 'payouts', ...parameterFields }
   return { view, ...(needsId && { id: decode(id) }), ...parameterFields }
 }
@@ -75,7 +92,7 @@ export const fragmentOf = (address: ViewAddress): string => {
   const query = new URLSearchParams()
   for (const [parameter, field] of Object.entries(parameters)) {
     const value = address[field]
-    if (value !== undefined) query.set(parameter, value)
+    if (value !== undefined && isOfField[field](value)) query.set(parameter, value)
   }
   const path = address.id === undefined ? address.view : `${address.view}/${encodeURIComponent(address.id)}`
   return `#/${path}${textOf(query)}`

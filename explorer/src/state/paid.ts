@@ -1,6 +1,6 @@
 /**
  * In: payouts. Out: the sums that were paid for their reps and periods. The API lists payroll records of a rep, of a
- * period or all of them: the few lists are read that have those of all these payouts.
+ * period or all of them: the few lists are read that have those of all these payouts. And which payouts are current.
  */
 import type { Client, Filter, Payout, PayrollRecord } from '../../../client/src/index.ts'
 import { addAmounts } from '../amounts.ts'
@@ -24,6 +24,20 @@ export type PaidOf =
   | { readonly state: 'known'; readonly paid: (payout: OfPayout) => string }
   | { readonly state: 'too many' }
   | { readonly state: 'refused' | 'failed'; readonly why: unknown }
+
+/** A rep has one current payout for a period. */
+const repAndPeriodOf = ({ rep_id, period_id }: Pick<Payout, 'rep_id' | 'period_id'>): string => `${rep_id} ${period_id}`
+
+/**
+ * A payout that is replaced during the walk leaves the list, and its replacement comes at the end: the walk may return
+ * both, without those between them. The last one of a rep and period is current.
+ */
+export const currentOf = <Listed extends Pick<Payout, 'rep_id' | 'period_id'>>(
+  payouts: readonly Listed[],
+): Listed[] => {
+  const last = new Map(payouts.map(payout => [repAndPeriodOf(payout), payout]))
+  return payouts.filter(payout => last.get(repAndPeriodOf(payout)) === payout)
+}
 
 /** Every payroll record of these payouts is in one of the lists. */
 export const payrollListsOf = (payouts: readonly OfPayout[], { periodId }: Filter): Filter[] => {
@@ -64,7 +78,7 @@ const readLists = async (client: Client, lists: readonly Filter[]): Promise<Payr
  * @returns undefined if there are more payouts than are read
  */
 const readApart = async (client: Client, payouts: readonly OfPayout[]): Promise<PayrollRecord[] | undefined> => {
-  const byPlace = new Map(payouts.map(({ rep_id, period_id }) => [`${rep_id} ${period_id}`, { rep_id, period_id }]))
+  const byPlace = new Map(payouts.map(payout => [repAndPeriodOf(payout), payout]))
   if (byPlace.size > PAYOUTS_MAX) return undefined
   const records: PayrollRecord[] = []
   const waiting = byPlace.values()

@@ -1,9 +1,10 @@
 /** All payouts that replaced another one, since a moment or the latest: by how much each differs, and all together. */
 import type { TargetedSubmitEvent } from 'preact'
+import { useState } from 'preact/hooks'
 import type { Change } from '../../../client/src/index.ts'
 import { CorrectionSums, CorrectionTable } from '../parts/correction-table.tsx'
 import { ReadingState } from '../parts/refused.tsx'
-import { fragmentOf, momentIn } from '../state/address.ts'
+import { fragmentOf, isOfField, momentIn } from '../state/address.ts'
 import { CHANGES_LOOKED_AT, type Correction, correctionsAmong } from '../state/corrections.ts'
 import { momentBefore } from '../state/instants.ts'
 import { latestChanges } from '../state/latest-changes.ts'
@@ -16,24 +17,25 @@ const LATEST = 200
 
 export const CorrectionsView = () => {
   const { since = '' } = useReader().address
-  const moment = momentIn(since)
-  const isWrong = since !== '' && moment === undefined
   return (
     <>
       <h1 tabIndex={-1}>{texts.views.corrections}</h1>
-      <SinceForm key={since} since={since} isWrong={isWrong} />
-      {!isWrong && <Corrections since={moment} />}
+      <SinceForm key={since} since={since} />
+      <Corrections since={momentIn(since)} />
     </>
   )
 }
 
-const SinceForm = ({ since, isWrong }: { readonly since: string; readonly isWrong: boolean }) => {
+const SinceForm = ({ since }: { readonly since: string }) => {
   const { address } = useReader()
   const { since: _, ...others } = address
+  const [isWrong, setIsWrong] = useState(false)
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     const text = String(new FormData(event.currentTarget).get('since') ?? '').trim()
-    location.hash = fragmentOf({ ...others, ...(text !== '' && { since: text }) })
+    const isTaken = text === '' || isOfField.since(text)
+    setIsWrong(!isTaken)
+    if (isTaken) location.hash = fragmentOf({ ...others, ...(text !== '' && { since: text }) })
   }
   const words = texts.corrections
   return (

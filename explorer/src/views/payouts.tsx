@@ -1,5 +1,5 @@
 /** The current payouts, of a rep, of a period, of a deal or all, page by page. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DealFilter, Payout } from '../../../client/src/index.ts'
 import { addAmounts, isZero, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { SumsOfLines } from '../parts/deal-sums.tsx'
@@ -7,10 +7,10 @@ import { IdText, Link, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } 
 import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { Table, type TableColumn } from '../parts/table.tsx'
-import { fragmentOf } from '../state/address.ts'
+import { fragmentOf, isOfField } from '../state/address.ts'
 import { latestPeriodFirst } from '../state/instants.ts'
 import { PAGE_RECORDS, type PagesBeside, usePages } from '../state/pages.ts'
-import { PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
+import { currentOf, PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -67,7 +67,7 @@ const Sums = ({ filter }: { readonly filter: DealFilter }) => {
     <section>
       <h2>{dealId === undefined ? ofRep : payouts.sumsOfDeal}</h2>
       <ReadingState reading={reading} what="totals" />
-      {isEmpty && <p>{dealId === undefined ? texts.overview.nothing : payouts.noLines}</p>}
+      {isEmpty && <p>{dealId === undefined ? payouts.nothingOf : payouts.noLines}</p>}
       {[...Map.groupBy(totals, ({ currency }) => currency)].map(([currency, all]) => (
         <OwedPaidOpen key={currency} currency={currency} totals={all} />
       ))}
@@ -97,6 +97,8 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
   const ordered = hasMore ? undefined : latestPeriodFirst(wanted, names.periods)
   const rows = ordered ?? wanted
   const parts = deal === undefined ? [] : withEqualDecimals(rows.map(payout => partOf(payout, deal)))
+  const isOfSome = address.rep !== undefined || address.period !== undefined || deal !== undefined
+  const noRows = isOfSome ? payouts.noneOf : payouts.none
   const ofDeal =
     deal === undefined ? [] : [{ head: words.ofDeal, amount: (_: Payout, at: number) => parts[at] ?? null }]
   const rep = { head: words.rep, isPlain: true, cell: (payout: Payout) => <RepName id={payout.rep_id} /> }
@@ -125,7 +127,7 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
           )}
         </p>
       )}
-      {rows.length === 0 && <p>{isFiltered && current.length > 0 ? payouts.noneOpen : payouts.none}</p>}
+      {rows.length === 0 && <p>{isFiltered && current.length > 0 ? payouts.noneOpen : noRows}</p>}
       {rows.length > 0 && (
         <Table
           caption={payouts.title}
@@ -191,23 +193,24 @@ const paidAndOpen = (
 const partOf = ({ line_items }: Payout, deal: string): string =>
   addAmounts(line_items.filter(({ deal_id }) => deal_id === deal).map(({ amount }) => amount))
 
-/** A payout that is recalculated during the walk moves to the end of the list: the walk may return both. */
-const currentOf = (payouts: readonly Payout[]): Payout[] => {
-  const replaced = new Set(payouts.map(({ supersedes_id }) => supersedes_id))
-  return payouts.filter(({ id }) => !replaced.has(id))
-}
-
 const Filters = () => {
   const { address } = useReader()
   const names = useNames()
   const dealInput = useRef<HTMLInputElement>(null)
+  const [isWrong, setIsWrong] = useState(false)
   // Set here: a value would be set again while somebody types, because a change came.
   useEffect(() => {
+    setIsWrong(false)
     if (dealInput.current !== null) dealInput.current.value = address.deal ?? ''
   }, [address.deal])
   const go = (field: 'rep' | 'period' | 'deal', value: string): void => {
     const { [field]: _, ...others } = address
     location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
+  }
+  const goToDeal = (text: string): void => {
+    const isDeal = text === '' || isOfField.deal(text)
+    setIsWrong(!isDeal)
+    if (isDeal) go('deal', text)
   }
   const reps = [...names.reps.keys()].map(id => [id, nameOfRep(names, id)] as const)
   const periods = [...names.periods.values()].map(({ id, name }) => [id, name || id] as const)
@@ -234,10 +237,16 @@ const Filters = () => {
           ref={dealInput}
           id="deal"
           placeholder={payouts.anyDeal}
+          {...(isWrong && { 'aria-invalid': true, 'aria-describedby': 'deal-wrong' })}
           autocomplete="off"
           spellcheck={false}
-          onChange={event => go('deal', event.currentTarget.value.trim())}
+          onChange={event => goToDeal(event.currentTarget.value.trim())}
         />
+        {isWrong && (
+          <p class="notice" id="deal-wrong" role="alert">
+            {payouts.wrongDeal}
+          </p>
+        )}
       </div>
     </form>
   )

@@ -21,14 +21,14 @@ test('the fragment of an address is read as the same address', () => {
     { view: 'payouts', open: 'only' },
     { view: 'corrections', since: '2026-02-01', asOf: 'payout_1' },
     { view: 'payouts', deal: 'deal_1', asOf: 'payout_1' },
-    { view: 'payouts', rep: 'a b+c&d=%2B#ü', period: '100% of /it' },
+    { view: 'payout', id: 'a b+c&d=%2B#ü?/' },
   ]
   expect(all.map(address => readAddress(fragmentOf(address)))).toEqual(all)
 })
 
 test('a plus sign that somebody types is itself, as in an instant', () => {
   expect(readAddress('#/overview?as_of=2026-02-01T09:30:00+01:00').asOf).toBe('2026-02-01T09:30:00+01:00')
-  expect(fragmentOf({ view: 'payouts', rep: 'a b' })).toBe('#/payouts?rep=a%20b')
+  expect(fragmentOf({ view: 'overview', asOf: '2026-02-01 09:30' })).toBe('#/overview?as_of=2026-02-01%2009%3A30')
 })
 
 test('any other fragment is an address, too', () => {
@@ -64,6 +64,16 @@ describe('a key', () => {
     const address = readAddress('#/payouts?key=ck_1&rep=rep_1')
     expect(fragmentOf(address)).toBe('#/payouts?rep=rep_1')
   })
+
+  test.each(['rep', 'period', 'deal', 'open', 'since', 'from', 'to', 'as_of'])(
+    'is never the value of %s: such an address is of no page',
+    parameter => {
+      const field = parameter === 'as_of' ? 'asOf' : parameter
+      const key = 'ck_3CO1P4MTQYESPn4EV8DYTXVLCoSfCLp'
+      expect(fragmentOf({ view: 'payouts', [field]: key })).toBe('#/payouts')
+      expect(readAddress(`#/payouts?${parameter}=${key}`)).toEqual({ view: 'unknown' })
+    },
+  )
 })
 
 describe('a moment that somebody typed', () => {

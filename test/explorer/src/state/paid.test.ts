@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Client, type Filter, type PayrollRecord, RefusedError } from '../../../../client/src/index.ts'
-import { PAYOUTS_MAX, PAYROLL_MAX, payrollListsOf, readPaid } from '../../../../explorer/src/state/paid.ts'
+import { currentOf, PAYOUTS_MAX, PAYROLL_MAX, payrollListsOf, readPaid } from '../../../../explorer/src/state/paid.ts'
 
 type Of = { readonly rep_id: string; readonly period_id: string; readonly currency: string }
 
@@ -97,4 +97,13 @@ test('a refusal is told from a failure: one says what the key may not read, the 
   expect(await readPaid(failing(refused), payouts, {})).toEqual({ state: 'refused', why: refused })
   for (const failure of [new TypeError('fetch failed'), refusal('unknown')])
     expect(await readPaid(failing(failure), payouts, {})).toEqual({ state: 'failed', why: failure })
+})
+
+test('of payouts of one rep and period, the last of the list is current, also if one between them is not in it', () => {
+  const payout = (id: string, supersedes_id: string | null, period_id = 'period_1') => {
+    return { id, supersedes_id, rep_id: 'rep_1', period_id }
+  }
+  const [first, other, last] = [payout('P1', null), payout('P4', null, 'period_2'), payout('P3', 'P2')]
+  expect(currentOf([first, last])).toEqual([last])
+  expect(currentOf([first, other, last])).toEqual([other, last])
 })
