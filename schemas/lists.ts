@@ -27,6 +27,10 @@ const ofRecordsOf = (name: string): string =>
     'A cursor stays valid with and without it.',
   ].join(' ')
 
+/** A replacement has the rep and the period of the payout before, but perhaps not its deals. */
+const replacedWithoutDeal =
+  'A replacement without the deal does not come: ask `/totals?deal_id=`, or follow by rep and period.'
+
 /** The parameters that select records of a list, by name. */
 export const listFilters = {
   rep_id: {
@@ -50,6 +54,7 @@ export const listFilters = {
     component: 'DealId',
     description: [
       'Selects the payouts that have a line of this deal. In `/changes` it selects these payouts only.',
+      replacedWithoutDeal,
       'A cursor stays valid with and without it.',
       'It is refused while the payouts are stored as an older version stored them: they need a rebuild.',
     ].join(' '),
@@ -118,6 +123,7 @@ export const listTraits = {
       'The current payouts, one for each rep and period.',
       'A replacement comes later in the list than the payout that it replaced:',
       'keep the last payout read of each (rep_id, period_id).',
+      `With \`deal_id\` this is not enough. ${replacedWithoutDeal}`,
     ].join(' '),
   },
   // A void is a further record: it replaces none.

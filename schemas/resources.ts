@@ -96,7 +96,8 @@ const payoutFields = {
   },
   superseded_by_id: {
     ...Nullable(Id('payout')),
-    description: 'The payout that replaced this one; null on a current payout.',
+    description:
+      'The payout that replaced this one; null on a current payout. In `/changes` always null: nothing had replaced it then.',
   },
   calculated_at: { ...Nullable(Instant), description: 'When it was calculated; null if it was only recorded.' },
   recorded_at: { ...Nullable(Instant), description: 'When it was recorded; null if it was calculated.' },

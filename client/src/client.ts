@@ -40,7 +40,10 @@ export type ListOptions = {
 }
 /** Selects the records of one rep, of one period, or of both. */
 export type Filter = { readonly repId?: string; readonly periodId?: string }
-/** With a deal: only payouts that have a line of it, in changes nothing else, and in totals only its lines. */
+/**
+ * With a deal: only payouts that have a line of it, in changes nothing else, and in totals only its lines.
+ * A replacement without the deal does not come: ask `totals`, or follow by rep and period.
+ */
 export type DealFilter = Filter & { readonly dealId?: string }
 /** In place of `startingAfter`: begins after the change with this `sequence`; 0 is the beginning. */
 export type ChangesAfter = { readonly after?: number }

@@ -51,7 +51,10 @@ export const REFRESH_INTERVAL_MS = 25
 /** The longest delay of a refresh in milliseconds, however far behind the partitions are. */
 export const REFRESH_DELAY_MAX_MS = 5_000
 
-/** Milliseconds between two reads of the ends. Projection-Time may stand still for at most 1,000 milliseconds. */
+/**
+ * Milliseconds between two reads of the ends. While nothing may be missing, Projection-Time stands still for at most
+ * 1,000 milliseconds.
+ */
 export const ENDS_INTERVAL_MS = 400
 
 /** Milliseconds between two checks of owners, and how long a partition may lack one: a rebalance takes up to 25 s. */

@@ -35,7 +35,7 @@ export const headers = {
   'Projection-Time': {
     description: [
       'The response includes everything that was published for the organization up to this instant.',
-      'The instant advances at least every second.',
+      'The instant usually advances every second; it stands still while something may be missing.',
       'For a client that stays with one process it never goes back, with one exception:',
       'a time that was ahead because of wrong clocks is corrected.',
     ].join(' '),

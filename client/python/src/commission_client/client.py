@@ -96,6 +96,7 @@ class Client:
     ) -> Iterator[Payout]:
         """Current payouts only: with `deal_id` those with a line of this deal.
 
+        A replacement without the deal does not come: ask `totals`, or follow by rep and period.
         If a payout is replaced during a walk of now, the walk can return it and its replacement: for sums, walk
         `as_of` one moment. With `ids` these, in this order, also replaced ones.
         """
@@ -125,6 +126,7 @@ class Client:
     ) -> Iterator[Change]:
         """One entry for each applied event, in order. With `deal_id` only payouts that have a line of this deal.
 
+        A replacement without the deal does not come: ask `totals`, or follow by rep and period.
         `after` in place of `starting_after` begins after the change with this `sequence`; 0 is the beginning.
         """
         filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
