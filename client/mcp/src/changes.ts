@@ -2,7 +2,7 @@
 import type { Change, Client, List } from '../../src/index.ts'
 import { LIMIT_DEFAULT, pageSchema, readPage } from './bounded.ts'
 import { contractObject, contractSchema } from './contract.ts'
-import { payoutViewSchema, viewPayout } from './payout-view.ts'
+import { payoutThenSchema, viewPayoutThen } from './payout-view.ts'
 import {
   ArgumentsError,
   defineTool,
@@ -21,12 +21,12 @@ type ChangesArguments = PayoutFilterArguments & {
 }
 
 const viewChange = (change: Change) =>
-  change.kind === 'payouts' ? { ...change, record: viewPayout(change.record) } : change
+  change.kind === 'payouts' ? { ...change, record: viewPayoutThen(change.record) } : change
 
 const changeSchema = {
   anyOf: [
     ...['RepChange', 'PeriodChange', 'PayrollChange'].map(contractSchema),
-    contractObject('PayoutChange', { record: payoutViewSchema }),
+    contractObject('PayoutChange', { record: payoutThenSchema }),
   ],
 }
 
@@ -34,7 +34,7 @@ export const listChanges = defineTool<ChangesArguments>({
   name: 'list_changes',
   title: 'Read what changed',
   description:
-    'Every change in order, with the record as it was just after it. Begin after a change (`starting_after`), after a number (`after_sequence`), after an instant that is over (`since`), or with the first change of all. Keep `next_cursor` to ask later what is new. `supersedes_id` names the change that this one replaced.',
+    'Every change in order, with the record as it was just after it. Begin after a change (`starting_after`), after a number (`after_sequence`), after an instant that is over (`since`), or with the first change of all. Keep `next_cursor` to ask later what is new. `supersedes_id` names the change that this one replaced. Whether a payout is current, `get_payout` tells.',
   input: {
     starting_after: { type: 'string', description: 'The id of a change, or the `next_cursor` of the page before.' },
     after_sequence: { type: 'integer', minimum: 0, description: 'The `sequence` of a change; 0 is the beginning.' },

@@ -36,6 +36,17 @@ const ofView = { without: ['line_items'], optional: ['lines_of_deal', 'lines_of_
 
 export const payoutViewSchema: JsonSchema = contractObject('Payout', viewFields, ofView)
 
+/** A payout of a change, as it was then: nothing had replaced it, but that does not make it a current one. */
+export const viewPayoutThen = (payout: Payout): Omit<PayoutSummary, 'superseded_by_id'> => {
+  const { superseded_by_id: _, ...view } = viewPayout(payout)
+  return view
+}
+
+export const payoutThenSchema: JsonSchema = contractObject('Payout', viewFields, {
+  ...ofView,
+  without: [...ofView.without, 'superseded_by_id'],
+})
+
 /** A payout of a history: the amounts that changed, and the first lines that did. */
 export const viewStep = ({ difference, ...payout }: PayoutStep) => {
   if (difference === null) return { ...viewPayout(payout), difference }

@@ -90,14 +90,23 @@ export const pageInput = {
   starting_after: { type: 'string', description: 'Reads on: the `next_cursor` of the page before.' },
 } satisfies Properties
 
+const unknownId = (check: string): string =>
+  `An unknown id gives no rows: ${check} before you say that nothing is owed.`
+
 export const filterInput = {
-  rep_id: described('RepId', 'Only records of this rep.'),
-  period_id: described('PeriodId', 'Only records of this period.'),
+  rep_id: described('RepId', `Only records of this rep. ${unknownId('check it with `list_reps`')}`),
+  period_id: described('PeriodId', `Only records of this period. ${unknownId('check it with `list_periods`')}`),
 } satisfies Properties
+
+/** No tool lists deals. */
+export const unknownDeal = unknownId('look for it with `list_changes` and `deal_id`')
 
 export const payoutFilterInput = {
   ...filterInput,
-  deal_id: described('DealId', 'Only payouts that have a line of this deal.'),
+  deal_id: described(
+    'DealId',
+    `Only payouts that have a line of this deal. A replacement without the deal does not come: ask \`get_totals\`. ${unknownDeal}`,
+  ),
 } satisfies Properties
 
 export const idsInput = (prefix: string): Properties => ({

@@ -13,6 +13,7 @@ import {
   type PayoutFilterArguments,
   pageInput,
   payoutFilterInput,
+  unknownDeal,
 } from './tool.ts'
 
 /** The identity of a row. The rows of a deal have a category, too. */
@@ -24,10 +25,13 @@ export const getTotals = defineTool<PageArguments & PayoutFilterArguments & AsOf
   name: 'get_totals',
   title: 'Read totals',
   description:
-    'Amounts owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. With `deal_id` only `line_totals`: the lines of this deal by category; no payment is for a deal. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
+    'Amounts owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. With `deal_id` only `line_totals`: the lines of this deal by category; no payment is for a deal. An unknown id gives no rows, not an error: check it before you say that nothing is owed. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
   input: {
     ...payoutFilterInput,
-    deal_id: { ...payoutFilterInput.deal_id, description: 'Adds up the lines of this deal in current payouts.' },
+    deal_id: {
+      ...payoutFilterInput.deal_id,
+      description: `Adds up the lines of this deal in current payouts. ${unknownDeal}`,
+    },
     ...asOfInput,
     ...pageInput,
   },

@@ -129,6 +129,44 @@ test('at an address where the API has nothing, only the questions about one reco
   }
 })
 
+test('a change shows its payout as it was then, and does not say that it is a current one', async () => {
+  const payoutOf = (id: string, supersedes_id: string | null) => ({
+    ...{ id, rep_id: 'rep_1', period_id: 'period_1', net_amount: '1.00', earned_amount: '1.00', currency: 'EUR' },
+    ...{ supersedes_id, superseded_by_id: null, calculated_at: null, recorded_at: '2026-01-01T00:00:00.000Z' },
+    line_items: [],
+  })
+  const changeOf = (sequence: number, id: string, supersedes_id: string | null) => ({
+    ...{ id, kind: 'payouts', sequence, published_at: '2026-01-01T00:00:00.000Z', supersedes_id, reverses_id: null },
+    record: payoutOf(id, supersedes_id),
+  })
+  const data = [changeOf(1, 'payout_1', null), changeOf(2, 'payout_2', 'payout_1')]
+  const call = await agentOfAnswer(() => Response.json({ data, has_more: false, next_cursor: 'payout_2' }))
+  const { line_items: _, superseded_by_id: __, ...first } = payoutOf('payout_1', null)
+  const changes = JSON.parse(await call('list_changes', {})).data
+  expect(changes).toMatchObject([{ supersedes_id: null }, { supersedes_id: 'payout_1' }])
+  expect(changes[0].record).toEqual({ ...first, line_count: 0 })
+})
+
+test('each tool that selects by an id says how to check one that selects nothing', async () => {
+  const { agent } = await agentOf(createClient({ baseUrl: 'http://127.0.0.1', key: 'ck_secret' }))
+  const { tools } = await agent.listTools()
+  const checks = { rep_id: 'list_reps', period_id: 'list_periods', deal_id: 'list_changes' }
+  const selecting = tools.flatMap(({ name, inputSchema }) =>
+    Object.entries(checks).flatMap(([argument, check]) => {
+      const { description } = Object(inputSchema.properties?.[argument])
+      return description === undefined ? [] : [{ name, argument, check, description }]
+    }),
+  )
+  expect(selecting).toHaveLength(13)
+  for (const { name, argument, check, description } of selecting)
+    expect(description, `${name} ${argument}`).toMatch(
+      new RegExp(`An unknown id gives no rows: .*\`${check}\`.* before you say that nothing is owed`),
+    )
+  expect(tools.find(({ name }) => name === 'get_totals')?.description).toContain(
+    'An unknown id gives no rows, not an error',
+  )
+})
+
 test('a key may read what the API answers, and the records that the API does not know', async () => {
   const call = await agentOfAnswer(path => {
     if (path === '/changes') return Response.json({ data: [], has_more: false, next_cursor: '' })
