@@ -29,7 +29,7 @@ import { startApi, startProcess, untilCaughtUp, withAdminPort } from '../support
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
 import { createPrefix, elasticsearchOf } from '../support/stored.ts'
-import { place, toMessage } from '../support/topics.ts'
+import { createWithLeaders, place, toMessage } from '../support/topics.ts'
 
 const PARTITIONS = 2
 const file = fileScope()
@@ -84,16 +84,13 @@ const settingsOf = (user: string, of: Values) => ({
   ELASTICSEARCH_INDEX_PREFIX: prefix,
 })
 
-const createTopics = ({ KAFKA_EVENTS_TOPIC, KAFKA_API_KEYS_TOPIC }: Values): Promise<boolean> => {
+const createTopics = ({ KAFKA_EVENTS_TOPIC, KAFKA_API_KEYS_TOPIC }: Values): Promise<void> => {
   const entries = { 'retention.ms': '-1', 'max.message.bytes': '9437184', 'message.timestamp.type': 'LogAppendTime' }
   const configEntries = Object.entries(entries).map(([name, value]) => ({ name, value }))
-  return cluster.admin.createTopics({
-    waitForLeaders: true,
-    topics: [
-      { topic: KAFKA_EVENTS_TOPIC, numPartitions: PARTITIONS, configEntries },
-      { topic: KAFKA_API_KEYS_TOPIC, numPartitions: 1, configEntries },
-    ],
-  })
+  return createWithLeaders(cluster.admin, [
+    { topic: KAFKA_EVENTS_TOPIC, numPartitions: PARTITIONS, configEntries },
+    { topic: KAFKA_API_KEYS_TOPIC, numPartitions: 1, configEntries },
+  ])
 }
 
 /** Each record in a transaction of its own, whose end takes an offset: a copy of the log needs transactions, too. */

@@ -13,7 +13,7 @@ import { kafkaThrough } from '../support/kafka-through.ts'
 import { reasonsUnavailable, startApi, startProcess } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { LONG_CHANGE, LONG_CONNECT } from '../support/topics.ts'
+import { createWithLeaders, LONG_CHANGE, LONG_CONNECT } from '../support/topics.ts'
 
 const file = fileScope()
 let prefix: string
@@ -32,7 +32,7 @@ const createTopic = async (scope: Scope, configEntries: { name: string; value: s
   const admin = kafka.admin()
   await admin.connect()
   const topics = [{ topic, numPartitions: 2, configEntries }]
-  await admin.createTopics({ topics, waitForLeaders: true, ...LONG_CHANGE })
+  await createWithLeaders(admin, topics)
   scope.onTestFinished(async () => {
     await admin.deleteTopics({ topics: [topic], ...LONG_CHANGE })
     await admin.disconnect()

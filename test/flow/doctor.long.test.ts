@@ -11,6 +11,7 @@ import { startProcess, withAdminPort } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
 import { createPrefix, elasticsearchOf, indicesOf } from '../support/stored.ts'
+import { createWithLeaders } from '../support/topics.ts'
 
 const file = fileScope()
 const topics = { KAFKA_EVENTS_TOPIC: 'examined.events', KAFKA_API_KEYS_TOPIC: 'examined.api-keys' }
@@ -56,8 +57,9 @@ let cluster: SecureCluster
 beforeAll(async () => {
   if ((await findJdk(process.env)).jdk === undefined) return
   cluster = await startSecureCluster(file, [...names, ...lacking.map(({ user }) => user)])
-  await cluster.admin.createTopics({
-    topics: [...Object.values(topics), AUDIT_TOPIC].map(topic => ({
+  await createWithLeaders(
+    cluster.admin,
+    [...Object.values(topics), AUDIT_TOPIC].map(topic => ({
       topic,
       numPartitions: topic === topics.KAFKA_EVENTS_TOPIC ? 2 : 1,
       configEntries: Object.entries({
@@ -66,7 +68,7 @@ beforeAll(async () => {
         'message.timestamp.type': 'LogAppendTime',
       }).map(([name, value]) => ({ name, value })),
     })),
-  })
+  )
   for (const name of names) await cluster.allow(name, rightsOf(name), valuesOf())
   for (const { user, name, right } of lacking) {
     const others = rightsOf(name).filter(one => one !== right)

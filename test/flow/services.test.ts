@@ -4,7 +4,7 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { registerCodecs } from '../support/codecs.ts'
-import { LONG_CHANGE, LONG_CONNECT } from '../support/topics.ts'
+import { createWithLeaders, LONG_CHANGE, LONG_CONNECT } from '../support/topics.ts'
 
 const mebibyte = 1024 * 1024
 const { CompressionTypes, Kafka, logLevel } = kafkajs
@@ -86,7 +86,7 @@ const createTopic = async (config: Record<string, string> = {}): Promise<string>
   })
   const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
   const topics = [{ topic, numPartitions: 1, configEntries }]
-  await admin.createTopics({ topics, waitForLeaders: true, ...LONG_CHANGE })
+  await createWithLeaders(admin, topics)
   return topic
 }
 

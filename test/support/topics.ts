@@ -1,6 +1,6 @@
 /** A test's own topics on a real Kafka, created like `commission topics` does, and the records published to them. */
 import { randomBytes } from 'node:crypto'
-import kafkajs, { type Admin, type IHeaders, type ProducerBatch, type RecordMetadata } from 'kafkajs'
+import kafkajs, { type Admin, type IHeaders, type ITopicConfig, type ProducerBatch, type RecordMetadata } from 'kafkajs'
 import { expect, inject } from 'vitest'
 import { clearBufferOnReconnect } from '../../core/log/kafka/patch-connections.ts'
 import type { Stream } from '../../schemas/events.ts'
@@ -28,6 +28,23 @@ export type Published = ModelRecord & { readonly stream: Stream; readonly partit
 /** A busy machine is slow. By default kafkajs gives a connection 1 s, the change of a topic 5 s, a transaction 60 s. */
 export const LONG_CONNECT = { connectionTimeout: 30_000 }
 export const LONG_CHANGE = { timeout: 60_000 }
+
+/**
+ * Creates topics, and waits until each has a leader. The client's own wait sometimes fails while a broker does not know
+ * the topic yet.
+ */
+export const createWithLeaders = async (
+  admin: Pick<Admin, 'createTopics' | 'fetchTopicMetadata'>,
+  given: ITopicConfig[],
+  names = given.map(({ topic }) => topic),
+): Promise<void> => {
+  await admin.createTopics({ waitForLeaders: false, topics: given, ...LONG_CHANGE })
+  await eventually(async () => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: names })
+    const leaders = topics.flatMap(topic => topic.partitions.map(({ leader }) => leader))
+    expect(leaders).toEqual(leaders.map(() => expect.toSatisfy((leader: number) => leader >= 0)))
+  })
+}
 export const LONG_TRANSACTION = { transactionTimeout: 600_000 }
 
 type Options = {
@@ -76,14 +93,8 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
     name,
     value,
   }))
-  // The client's own wait sometimes fails while the broker does not know the topic yet.
   const given = wanted.map(topic => ({ ...topic, configEntries }))
-  await admin.createTopics({ waitForLeaders: false, topics: given, ...LONG_CHANGE })
-  await eventually(async () => {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [events, apiKeys] })
-    const leaders = topics.flatMap(topic => topic.partitions.map(({ leader }) => leader))
-    expect(leaders).toEqual(leaders.map(() => expect.toSatisfy((leader: number) => leader >= 0)))
-  })
+  await createWithLeaders(admin, given, [events, apiKeys])
 
   const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false })
   await producer.connect()
