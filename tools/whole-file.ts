@@ -99,7 +99,7 @@ const writeTemporary = async (file: string, text: string, mode: number): Promise
   return temporary
 }
 
-/** HAZARD: people give a name without an id, too, such as `close.key.new` to the next secret key. It stays. */
+/** HAZARD: only a name with an id is temporary. `close.key.new` may be the next secret key of a user. */
 const isTemporary = (found: string, name: string): boolean =>
   found.startsWith(`${name}.`) && /^[0-9a-f-]{36}\.new$/.test(found.slice(name.length + 1))
 

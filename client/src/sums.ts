@@ -34,7 +34,7 @@ export const addRecords = (payouts: Iterable<Payout>, payrollRecords: Iterable<P
   })
 }
 
-/** What is open follows from them. */
+/** `open_amount` is computed from them. */
 const fields = ['owed_amount', 'owed_count', 'paid_amount', 'paid_count'] as const
 
 /** Returns the first total that differs, in words; undefined if none does. */

@@ -17,7 +17,7 @@ export const openTransactionsOf =
     partitions: number,
   ): OpenTransactions =>
   async () => {
-    const all = Array.from({ length: partitions }, (_, partition) => partition)
+    const all = partitionsOf({ partitions })
     // First: of a transaction that ends meanwhile, the second answer has the records.
     const written = await cluster.writtenEnds(all)
     const ends = await fetchEndOffsets(admin, topic)
@@ -47,7 +47,7 @@ const writtenIn = async ({ cluster }: AskedTopic, partitions: readonly number[])
   return new Map(each.flatMap(one => [...one]))
 }
 
-const partitionsOf = ({ partitions }: AskedTopic): readonly number[] =>
+const partitionsOf = ({ partitions }: Pick<AskedTopic, 'partitions'>): readonly number[] =>
   Array.from({ length: partitions }, (_, partition) => partition)
 
 const openSince = (written: Written, ends: readonly number[]): readonly number[] =>

@@ -83,7 +83,7 @@ export const readLog = (
     })
     return responses[0]?.partitions[0]
   }
-  /** HAZARD: a client above its quota is answered at once, without its partition. kafkajs then waits as it was told. */
+  /** Kafka answers a client above its quota at once, without the partition. kafkajs delays the next request then. */
   const fetch = async (partition: number, from: number, wait: number): Promise<FetchedLog> => {
     for (let throttled = 0; throttled < UNANSWERED_READS; throttled++) {
       const fetched = await fetchOnce(partition, from, wait)

@@ -2,7 +2,7 @@
  * Detects a stream that is alive and stuck: work waits, Kafka and Elasticsearch both answer, and nothing moves. In:
  * periodically the state; meanwhile progress and disturbances. Out: what is stuck, if anything.
  * Promises: time counts only while things could move. It does not count while Kafka or Elasticsearch does not answer or
- * refuses for now, during a rebalance, while the check of the source reads on, or while this process was frozen.
+ * refuses requests, during a rebalance, while the check of the source reads on, or while this process was frozen.
  */
 import type { Health, ReportTrouble } from '../../runtime/index.ts'
 import { WATCHDOG_GAP_MS } from '../limits.ts'
