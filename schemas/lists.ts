@@ -123,7 +123,7 @@ export const listTraits = {
       'The current payouts, one for each rep and period.',
       'A replacement comes later in the list than the payout that it replaced:',
       'keep the last payout read of each (rep_id, period_id).',
-      `With \`deal_id\` this is not enough. ${replacedWithoutDeal}`,
+      'With a deal this is not enough: its parameter says why.',
     ].join(' '),
   },
   // A void is a further record: it replaces none.

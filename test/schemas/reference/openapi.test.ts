@@ -10,6 +10,7 @@ import { formats } from '../../../schemas/values.ts'
 
 type Described = {
   operationId: string
+  summary: string
   tags: string[]
   security: object[]
   parameters: { name?: string; $ref?: string }[]
@@ -63,6 +64,10 @@ describe('the OpenAPI document', () => {
     expect(Object.values(openapi.paths).flatMap(path => Object.keys(path))).toEqual(operations.map(() => 'get'))
     const names = operations.map(([, { operationId }]) => operationId)
     expect(new Set(names).size).toBe(names.length)
+  })
+
+  test('has no Markdown in a summary: a page shows it as plain text', () => {
+    for (const [path, { summary }] of operations) expect(summary, path).toMatch(/^[^`*[\]]+\.$/)
   })
 
   test('requires a key everywhere except for itself', () => {
