@@ -126,7 +126,7 @@ export const killAtRequest = async (s3: S3Server, prefix: string, at: number, wh
     await lock.release()
   }
   const verified = async (target: ArchiveTarget): Promise<number | undefined> =>
-    (await verifyArchive(target, { report: () => undefined }, never)).events.partitions[0]?.end
+    (await verifyArchive(target, { report: () => undefined }, never)).manifests.events.partitions[0]?.end
   const ended = await append(killed).then(
     () => 'done',
     (error: Error) => error.message,

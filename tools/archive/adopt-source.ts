@@ -52,7 +52,7 @@ import { reportProgress } from '../generations/progress.ts'
 import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { archivedStreams } from './manifest.ts'
-import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
+import { type Manifests, offsetsIn, verifyArchive } from './read-archive.ts'
 import type { Redaction } from './redaction/redact-log.ts'
 import { readRedaction } from './redaction/redaction-files.ts'
 import { compareWithArchive, DiffersFromArchive } from './restore-partition.ts'
@@ -107,10 +107,9 @@ export const adoptSource = async (
     // They are changed last, and nothing may be changed before a refusal.
     await cleanUnchanged('wait', stay, generations.live, sources, admin, steps, groupId)
     say(`verifying ${archive}`)
-    const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal, vouched)
-    const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
-    const redaction =
-      redacted === undefined ? undefined : await readRedaction(redacted, { manifests, archived }, signal)
+    const verified = await verifyArchive(target, { report: reportProgress(steps) }, signal, vouched)
+    const { manifests, archived } = verified
+    const redaction = redacted === undefined ? undefined : await readRedaction(redacted, verified, signal)
     // After what can be refused at once, and before what projectors change.
     await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
     const logs: Logs = { archived, redaction }

@@ -201,7 +201,11 @@ const openBytes = async (
   return segment
 }
 
-/** Reads a whole partition again, and compares it with its manifest. @throws ArchiveDamaged */
+/**
+ * Reads a whole partition again, and compares it with its manifest.
+ * @returns what was verified
+ * @throws ArchiveDamaged
+ */
 const verifyPartition = async (
   target: ArchiveTarget,
   manifest: ArchiveManifest,
@@ -209,11 +213,13 @@ const verifyPartition = async (
   signed: ArchivedPartition | undefined,
   onDone: Throttle,
   onUnnamed: (segment: Segment) => void,
-): Promise<void> => {
+): Promise<VerifiedChain> => {
+  const chain = new Map<number, string>()
   let digest = NO_RECORDS
   let records = 0
   const where = `${target.name}/${manifest.stream}/${archived.partition}`
-  for await (const { entries } of segmentsOf(target, manifest, archived, onUnnamed, signed)) {
+  for await (const { header, sha256, entries } of segmentsOf(target, manifest, archived, onUnnamed, signed)) {
+    chain.set(header.from, sha256)
     for (let at = 0; at < entries.length; at += THROTTLED_RECORDS) {
       const some = entries.slice(at, at + THROTTLED_RECORDS)
       for (const entry of some) {
@@ -223,7 +229,7 @@ const verifyPartition = async (
       await onDone(some.length)
     }
   }
-  if (records === archived.records && digest === archived.digest) return
+  if (records === archived.records && digest === archived.digest) return chain
   const what = `${records} records with digest ${digest}`
   throw new ArchiveDamaged(
     `${where}: the manifest has ${archived.records} records with digest ${archived.digest}, not ${what}`,
@@ -273,15 +279,23 @@ export const sayUnnamed = (name: string, { stream, partition, from, offsets }: U
   return `${name}/${stream}/${partition}: ${what}: its ${offsets} offsets do not count. The next run of archive takes it in`
 }
 
-/** @param against manifests to compare with; by default those of the archive @throws ArchiveDamaged: the first fault */
+/** An archive, and a reader of each of its streams. */
+export type ArchivedLogs = { readonly manifests: Manifests; readonly archived: (stream: Stream) => LogReader }
+
+/**
+ * @param against manifests to compare with; by default those of the archive
+ * @returns readers that refuse a segment that was replaced since
+ * @throws ArchiveDamaged: the first fault
+ */
 export const verifyArchive = async (
   target: ArchiveTarget,
   { report, throttle, onUnnamed = () => undefined }: VerifySteps,
   signal: AbortSignal,
   against?: VouchedManifests,
-): Promise<Manifests> => {
+): Promise<ArchivedLogs> => {
   const { manifests, signed } = against ?? { manifests: await readManifests(target) }
   const total = offsetsIn(manifests)
+  const verified = { events: new Map<number, VerifiedChain>(), 'api-keys': new Map<number, VerifiedChain>() }
   let done = 0
   for (const stream of archivedStreams) {
     for (const archived of manifests[stream].partitions) {
@@ -293,12 +307,13 @@ export const verifyArchive = async (
       }
       const { partition } = archived
       const part = signed?.[stream].partitions[partition]
-      await verifyPartition(target, manifests[stream], archived, part, onDone, ({ header: { from }, entries }) =>
-        onUnnamed({ stream, partition, from, path: segmentPath(stream, partition, from), offsets: entries.length }),
-      )
+      const onSegment = ({ header: { from }, entries }: Segment): void =>
+        onUnnamed({ stream, partition, from, path: segmentPath(stream, partition, from), offsets: entries.length })
+      const chain = await verifyPartition(target, manifests[stream], archived, part, onDone, onSegment)
+      verified[stream].set(partition, chain)
     }
   }
-  return manifests
+  return { manifests, archived: stream => readArchivedLog(target, manifests[stream], verified[stream]) }
 }
 
 /** Returns the last of ascending numbers up to a bound. Searches by halves: an archive can have a million segments. */
@@ -313,7 +328,7 @@ export const lastUpTo = (ascending: readonly number[], bound: number): number | 
 }
 
 /**
- * Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here.
+ * Reads an archive like a log in Kafka, from any offset on. `verifyArchive` and `verifyChain` check it before.
  * @param chains by partition, the verified segments: refuses a segment that was replaced since
  */
 export const readArchivedLog = (

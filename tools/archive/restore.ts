@@ -23,7 +23,7 @@ import { reportProgress } from '../generations/progress.ts'
 import { REDACTED_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
-import { type Manifests, offsetsIn, readArchivedLog, sayUnnamed, verifyArchive } from './read-archive.ts'
+import { type ArchivedLogs, type Manifests, offsetsIn, sayUnnamed, verifyArchive } from './read-archive.ts'
 import { keepTimes, putTimesBack } from './record-times.ts'
 import { type Passes, type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
 import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
@@ -34,7 +34,6 @@ import {
   LongerThanArchive,
   type PartitionRestore,
 } from './restore-partition.ts'
-import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
 import { readSignedManifests } from './verify.ts'
 
@@ -83,7 +82,7 @@ const restoreTopics = async (
   const admin = await connectAdmin(steps.kafka, stack)
   const target = await steps.openTarget(from)
   say(`verifying ${from}`)
-  const manifests = await verifyArchive(
+  const verified = await verifyArchive(
     target,
     {
       report: reportProgress(steps, maxRate),
@@ -93,11 +92,12 @@ const restoreTopics = async (
     signal,
     await readSignedManifests(target, keys, say),
   )
+  const { manifests } = verified
   const total = offsetsIn(manifests)
   if (keysDirectory !== undefined) await checkRedactions(keysDirectory, manifests, redact, say)
 
   const counted = countOffsets(total, maxRate, steps)
-  const redaction = redact && (await redactTopics(target, manifests, redact, counted, steps))
+  const redaction = redact && (await redactTopics(verified, redact, counted, steps))
   if (redaction) counted.startAgain()
   const parts: PartitionRestore[] = []
   for (const stream of archivedStreams) {
@@ -106,7 +106,7 @@ const restoreTopics = async (
     // A restore that was stopped has left the times of the publishers. In the end they are Kafka's again.
     const warnings = (await checkTopicConfiguration(admin, topic)).filter(one => one !== TIMES_OF_PUBLISHERS)
     for (const warning of warnings) say(`${topic}: ${warning}`)
-    const archived = readArchivedLog(target, manifests[stream])
+    const archived = verified.archived(stream)
     const log = redaction?.reader(stream, archived) ?? archived
     parts.push(...(await openParts(stream, manifests[stream], log, { maxRate, onDone: counted.onDone }, steps, stack)))
   }
@@ -208,15 +208,13 @@ const checkRedactions = async (
 }
 
 const redactTopics = async (
-  target: ArchiveTarget,
-  manifests: Manifests,
+  verified: ArchivedLogs,
   redact: RedactOptions,
   passes: Passes,
   { say, signal }: RestoreSteps,
 ): Promise<Redaction> => {
   say(`looking for texts of ${redact.rep} of ${redact.org}`)
-  const archived = (stream: Stream): LogReader => readArchivedLog(target, manifests[stream])
-  const redaction = await redactLogs({ manifests, archived }, redact, passes, signal)
+  const redaction = await redactLogs(verified, redact, passes, signal)
   const { changes, unclear, mentions } = redaction.list
   say(`${changes.length} ${changes.length === 1 ? 'record has' : 'records have'} texts in the open`)
   if (mentions.length > 0) {

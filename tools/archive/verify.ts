@@ -47,7 +47,7 @@ export const verifyTarget = async (
   steps: VerifyArchiveSteps,
 ): Promise<ExitCode> => {
   const target = await steps.openTarget(address)
-  const manifests = await verifyArchive(
+  const { manifests } = await verifyArchive(
     target,
     {
       report: reportProgress(steps, maxRate),

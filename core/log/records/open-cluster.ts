@@ -10,7 +10,7 @@ import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import { type FetchedMessage, leaveFetchedBytes } from '../kafka/patch-fetch.ts'
 import type { ProtocolConnections } from '../kafka/protocol-request.ts'
 import { LEADERS_ASKED_MS, LEADERS_TRUSTED_MS } from '../limits.ts'
-import { type LedPartition, latestOf, tellLeaders } from './patch-leaders.ts'
+import { type LedPartition, ofHighestEpoch, tellLeaders } from './patch-leaders.ts'
 import { LOG_END } from './patch-log-ends.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
@@ -146,7 +146,7 @@ export const openCluster = async (
     if (answers.some(({ brokers }) => brokers.some(isNew))) await cluster.refreshMetadata().catch(() => undefined)
     const all = answers.flatMap(({ topicMetadata }) => topicMetadata.flatMap(of => of.partitionMetadata))
     const byPartition = Map.groupBy(all, ({ partitionId }) => partitionId)
-    return [...byPartition.values()].flatMap(told => latestOf(told) ?? [])
+    return [...byPartition.values()].flatMap(told => ofHighestEpoch(told) ?? [])
   }
   const askWhoLeads = async (): Promise<void> => {
     const askedAt = elapsed()
@@ -156,7 +156,7 @@ export const openCluster = async (
   /** The client asks one broker, only after an error or minutes. So what most brokers said last counts, too. */
   const leaderOf = (partition: number): string => {
     const told = [...cluster.findTopicPartitionMetadata(topic), ...leaders.led]
-    const latest = latestOf(told.filter(({ partitionId }) => partitionId === partition))
+    const latest = ofHighestEpoch(told.filter(({ partitionId }) => partitionId === partition))
     if (latest === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
     return String(latest.leader)
   }

@@ -45,12 +45,15 @@ export const readFromPresentLeaders = (): void => {
     if (!present?.isTrusted()) return known
     const nodes = this.getNodeIds()
     const led = present.led.filter(({ leader }) => nodes.includes(String(leader)))
-    return known.map(of => ({ ...of, ...latestOf([of, ...led.filter(one => one.partitionId === of.partitionId)]) }))
+    return known.map(of => ({
+      ...of,
+      ...ofHighestEpoch([of, ...led.filter(one => one.partitionId === of.partitionId)]),
+    }))
   }
 }
 
 /** Of several answers about one partition; the first one if brokers tell no epoch. */
-export const latestOf = (answers: readonly LedPartition[]): LedPartition | undefined =>
+export const ofHighestEpoch = (answers: readonly LedPartition[]): LedPartition | undefined =>
   answers.toSorted((a, b) => epochOf(b) - epochOf(a))[0]
 
 const epochOf = ({ leaderEpoch = -1 }: LedPartition): number => leaderEpoch

@@ -65,11 +65,12 @@ test('API keys of another cluster are refused', async () => {
 })
 
 type Stored = { readonly cluster_id: string; readonly serve_from: number }
+type Bytes = Buffer | undefined
 type AllStored = { readonly 'api-keys': Stored; readonly g1: Stored; readonly g2?: Stored }
 
 /**
  * An archive and topics of cluster B, and positions at their beginning. The topics are empty, or events have a record.
- * `on`: what happens at a line, a wait and a read of the archive.
+ * `on`: what happens at a line and a wait, and what a read of the archive brings.
  */
 const adoptingFrom = async (
   t: TestContext,
@@ -116,11 +117,8 @@ const adoptingFrom = async (
   const said: string[] = []
   const stopping = new AbortController()
   const nothing = (): void => undefined
-  const on = { line: nothing as (line: string) => void, wait: nothing, read: nothing }
-  const read = async (path: string) => {
-    on.read()
-    return target.read(path)
-  }
+  const on = { line: nothing as (line: string) => void, wait: nothing, read: async (_: string) => undefined as Bytes }
+  const read = async (path: string) => (await on.read(path)) ?? target.read(path)
   const steps = {
     ...{ send: engine.send, prefix: 'p', topics: { events: 't', 'api-keys': 'k' } },
     ...{ kafka: { admin: () => admin } as unknown as Kafka, signal: stopping.signal },
@@ -208,11 +206,22 @@ test('a redaction is supposed only if the topics differ from the archive, not if
   )
   const { adopt, on } = await adoptingFrom(t, bothOld, {}, 'a')
   const unread = new CommandError('s3 does not answer')
-  const fail = (): void => {
-    throw unread
-  }
   on.line = line => {
-    if (line === 'comparing every record') on.read = fail
+    if (line === 'comparing every record') on.read = () => Promise.reject(unread)
   }
   await expect(adopt()).rejects.toBe(unread)
+})
+
+test('adopt changes nothing beside a segment that was replaced after it was verified, although the topic has its record', async t => {
+  const { adopt, on, engine } = await adoptingFrom(t, bothOld, {}, 'b')
+  const before = engine.all('p-control')
+  const directory = await mkdtemp(join(tmpdir(), 'commission-adopt-'))
+  t.onTestFinished(() => rm(directory, { recursive: true }))
+  const another = directoryTarget(directory)
+  await archiveRecord(another, { stream: 'events', topic: 't', cluster_id: 'A' }, 2, 'b')
+  on.line = line => {
+    if (line === 'comparing every record') on.read = another.read
+  }
+  await expect(adopt()).rejects.toThrow('it was replaced after it was verified')
+  expect(engine.all('p-control')).toEqual(before)
 })

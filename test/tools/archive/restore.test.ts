@@ -105,14 +105,16 @@ test('an archive that was forged beside its note, or lacks the signature of --ke
   expect([...forged.asked, ...unsigned.asked]).toEqual([])
 })
 
-/** Restores into topics that have a record. `onRead`: called at each read of the archive while they are compared. */
-const comparing = async (t: Scope, value: string, onRead: (stopping: AbortController) => void) => {
+type OnRead = (stopping: AbortController, path: string) => ReturnType<ArchiveTarget['read']> | undefined
+
+/** Restores into topics that have a record. `onRead`: what a read of the archive brings while they are compared. */
+const comparing = async (t: Scope, value: string, onRead: OnRead) => {
   const target = await archiveOf(t)
   const stopping = new AbortController()
   const said: string[] = []
   const read: ArchiveTarget['read'] = async path => {
-    if (said.includes('comparing what is in the topics')) onRead(stopping)
-    return target.read(path)
+    const other = said.includes('comparing what is in the topics') ? onRead(stopping, path) : undefined
+    return other ?? target.read(path)
   }
   const run = restoring(
     { ...target, read },
@@ -140,4 +142,10 @@ test('topics are to be deleted only if they differ from the archive, not if the 
   })
   expect(stopped.ended).toBe(exitCodes.failed)
   expect(stopped.said.slice(-2)).toEqual(['comparing what is in the topics', 'stopped; the same command continues'])
+})
+
+test('a segment that was replaced after it was verified is not restored, although the topics have its records', async t => {
+  const another = await archiveOf(t, 'b')
+  const { ended } = await comparing(t, 'b', (_, path) => another.read(path))
+  expect(ended).toMatch(/\/0\/0+\.zst: it was replaced after it was verified$/)
 })

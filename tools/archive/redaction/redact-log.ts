@@ -12,7 +12,7 @@ import type { Stream } from '../../../schemas/events.ts'
 import { SEARCHED_CHARACTERS } from '../../limits.ts'
 import { hasText, partsOf } from '../../subjects/person-in-bytes.ts'
 import { type ArchiveManifest, archivedStreams } from '../manifest.ts'
-import type { Manifests } from '../read-archive.ts'
+import type { ArchivedLogs, Manifests } from '../read-archive.ts'
 import { addEntryToDigest, NO_RECORDS } from '../segment.ts'
 import { compareDecisions } from './compare-decisions.ts'
 import { createRedactor, RedactionRefused } from './redact-record.ts'
@@ -36,7 +36,6 @@ export type Passes = {
 }
 
 /** An archive that was verified. */
-export type ArchivedLogs = { readonly manifests: Manifests; readonly archived: (stream: Stream) => LogReader }
 
 export const REDACTION_FORMAT = 'commission-redaction-2'
 

@@ -20,8 +20,8 @@ import {
 import { timeOf } from '../../terminal.ts'
 import { writeWhole } from '../../whole-file.ts'
 import type { ArchiveManifest } from '../manifest.ts'
+import type { ArchivedLogs } from '../read-archive.ts'
 import {
-  type ArchivedLogs,
   REDACTION_FORMAT,
   type Redaction,
   type RedactionChanges,
