@@ -139,6 +139,7 @@ const createStarter =
         clocks,
         health,
         warn: log.warn.bind(log),
+        messageBytes: settings.KAFKA_MAX_MESSAGE_BYTES,
         metrics: metrics.of(options.stream, options.identity.generation),
       }
       const { status, stop, abandon } = await startStream(options, {

@@ -2,9 +2,9 @@
  * The settings of indices and of the cluster that harm this service, and what follows from each. Everything that is not
  * here does no harm, such as the number of replicas, `search.idle`, `priority`, `hidden`, merges, limits of mappings.
  * docs/access.md is written from these tables (`npm run contract`).
- * A running projector also checks those by which documents are lost, hidden or changed, every 10 s
- * (`core/store/generations/watch-indices.ts`); the others at its start only. Its role has no right `manage`, because
- * that may delete indices.
+ * A running projector also checks them every 10 s (`core/store/generations/watch-indices.ts`). It stops on those by
+ * which documents are lost, hidden or changed, and tells of the others. Its role has no right `manage`, because that
+ * may delete indices.
  */
 
 /**

@@ -160,7 +160,7 @@ export const accessPage = (): string =>
           ],
     ),
     '## Settings of indices and of the cluster',
-    'Somebody, or an index template of others, may change a setting. A projector reads those of the indices at its start, and every 10 s those that stop it; `npx commission doctor` tells of them and of those of the cluster. ' +
+    'Somebody, or an index template of others, may change a setting. A projector reads those of the indices at its start and every 10 s; `npx commission doctor` tells of them and of those of the cluster. ' +
       'A line of the log names the index, the setting, the expected and the given value. Every other setting is yours. ' +
       'Another mapping or sort stops the projector, too. The API looks at no settings: it refuses answers that are not complete. ' +
       'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +

@@ -150,8 +150,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'mappings and settings of indices are checked at a start only',
     inside: 'watchIndices',
-    find: 'for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)',
-    replace: 'if (definitions.length === 0) await keepSafe(prefix, controlled, request, tell)',
+    find: 'for (const [name, definition] of definitions) tellNew(name, await keepSafe(name, definition, request, tell))',
+    replace: 'if (definitions.length === 0) tellNew(prefix, await keepSafe(prefix, controlled, request, tell))',
     flow: 'test/flow/written-by-others.test.ts',
   },
   {

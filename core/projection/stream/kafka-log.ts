@@ -21,6 +21,9 @@ type KafkaLogContext = KafkaAccess &
   Pick<Parameters<typeof watchOwners>[1], 'elapsed'> & {
     readonly elasticsearch: Elasticsearch
     readonly metrics: Pick<StreamMetrics, 'setUnowned'>
+    /** KAFKA_MAX_MESSAGE_BYTES. */
+    readonly messageBytes?: number
+    readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
   }
 
 const ENDS_UNKNOWN =
@@ -29,7 +32,7 @@ const ENDS_UNKNOWN =
 export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { identity, groupId, prefix } = read
   const { topic, partitions, generation } = identity
-  const { admin, health, metrics, retryOptions, elapsed } = context
+  const { admin, health, metrics, retryOptions, elapsed, messageBytes, warn } = context
   const part = { generation, name: 'consumer' }
   const ofEnds = { generation, name: 'ends of partitions' }
   const closed = new AbortController()
@@ -48,12 +51,18 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
     const isLate = unknownSince !== undefined && elapsed() - unknownSince > ENDS_LATE_MS
     health.set(ofEnds, isLate ? ENDS_UNKNOWN : undefined)
   }
+  /** Others can change settings of the topic at any time. The start has told of those at the first look. */
+  let warnedOf: readonly string[] | undefined
+  const tellNew = (warnings: readonly string[]): void => {
+    for (const warning of warnings) if (warnedOf?.includes(warning) === false) warn?.({ topic }, warning)
+    warnedOf = warnings
+  }
   const close = async (): Promise<void> => {
     closed.abort()
     await lastRecords.close()
   }
   return {
-    identify: () => identify(admin, identity),
+    identify: async () => tellNew(await identify(admin, identity, messageBytes)),
     verify: (known, onFurther) => lastRecords.verify(known, onFurther).catch(asUnanswered),
     ends: async () => {
       const numbers = Array.from({ length: partitions }, (_, partition) => partition)

@@ -180,12 +180,20 @@ const watchProgress = async (
 /** @throws Unanswered when Kafka does not answer; StopError `access_refused` */
 export const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnanswered)
 
-/** Checks cluster, partitions, configuration and the start of the log. @throws StopError if one differs */
-export const identify = async (admin: SourceAdmin, identity: GenerationBody): Promise<Ends> => {
+/**
+ * Checks cluster, partitions, configuration and the start of the log. Returns warnings about weaker guarantees.
+ * @throws StopError if one differs
+ */
+export const identify = async (
+  admin: SourceAdmin,
+  identity: GenerationBody,
+  messageBytes?: number,
+): Promise<readonly string[]> => {
   try {
     assertSameSource(identity, await describeSource(admin, identity.topic))
-    await checkTopicConfiguration(admin, identity.topic)
-    return await fetchEnds(admin, identity.topic)
+    const warnings = await checkTopicConfiguration(admin, identity.topic, messageBytes)
+    await fetchEnds(admin, identity.topic)
+    return warnings
   } catch (error) {
     return asUnanswered(error)
   }

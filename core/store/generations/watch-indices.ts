@@ -2,11 +2,12 @@
  * Watches the indices of a stream while it runs. In: its generation. Out: nothing, until the signal.
  * Promises: every IDENTIFY_INTERVAL_MS the indices are those that were recorded, with the mappings of this version and
  *   without a setting with which documents are lost, hidden or changed: others can change both at any time. A
- *   translog that was set to `async` is set back. The settings that lose nothing are checked at a start only.
+ *   translog that was set to `async` is set back. A line of the log tells of other settings, once while they last.
  * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
  *   `/readyz` says so. It also names recorded shards that two checks in a row do not find.
  */
 import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
+import type { FoundSetting } from '../../../schemas/stored/index-settings.ts'
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import type { Retrying } from '../../runtime/index.ts'
@@ -51,12 +52,24 @@ export const watchIndices = async (
   const tell: TellSetting = ({ index, setting, expected, got, reason, put_back }) => {
     if (put_back) warn({ index, setting, expected, got, reason }, 'a setting of an index was put back')
   }
+  /** By index, the settings of the look before that stop nothing. The start has told of those at the first look. */
+  const toldOf = new Map<string, readonly string[]>()
+  const tellNew = (index: string, found: readonly FoundSetting[]): void => {
+    const told = toldOf.get(index)
+    for (const { setting, expected, got, reason } of found)
+      if (told?.includes(`${setting} ${got}`) === false)
+        warn({ index, setting, expected, got, reason }, 'a setting of an index is not as expected')
+    toldOf.set(
+      index,
+      found.map(({ setting, got }) => `${setting} ${got}`),
+    )
+  }
   while (!signal.aborted) {
     await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     try {
       known = await keepIntact(known, Object.keys(own), steps)
-      for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)
+      for (const [name, definition] of definitions) tellNew(name, await keepSafe(name, definition, request, tell))
     } catch (error) {
       if (!signal.aborted) fail(error)
     }
@@ -70,9 +83,15 @@ const missingText = (shards: readonly string[]): string => {
   return `Elasticsearch has no primary of ${shards.slice(0, MISSING_NAMED).join(', ')}${others}`
 }
 
-/** @throws StopError `index_missing`, `index_unsuitable` */
-const keepSafe = async (name: string, definition: IndexDefinition, request: Ask, tell: TellSetting): Promise<void> => {
+/** Returns the settings that stop nothing. @throws StopError `index_missing`, `index_unsuitable` */
+const keepSafe = async (
+  name: string,
+  definition: IndexDefinition,
+  request: Ask,
+  tell: TellSetting,
+): Promise<readonly FoundSetting[]> => {
   const found = await inspectIndex(name, definition, request)
-  if (found.every(({ consequence }) => consequence !== 'put back or stop')) return
-  await checkIndex(name, definition, request, tell)
+  const harmless = found.filter(({ consequence }) => consequence !== 'put back or stop')
+  if (harmless.length < found.length) await checkIndex(name, definition, request, tell)
+  return harmless
 }

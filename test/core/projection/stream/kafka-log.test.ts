@@ -1,5 +1,6 @@
 /** A topic in Kafka as the log of a stream, without a consumer. */
 import { expect, test } from 'vitest'
+import { TIMES_OF_PUBLISHERS } from '../../../../core/log/kafka/source.ts'
 import { kafkaLog } from '../../../../core/projection/stream/kafka-log.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
 
@@ -39,4 +40,37 @@ test('ends with open transactions that stay unknown are a reason not to be ready
   isAway = true
   await ends()
   expect(health.reasons()).toEqual({})
+})
+
+test('a setting of the topic that weakens a guarantee is told once when it comes after the start, and again after its end', async () => {
+  const suitable = {
+    ...{ 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
+    ...{ 'message.timestamp.type': 'LogAppendTime', 'max.message.bytes': '1000' },
+  }
+  let changed: Partial<typeof suitable> = { 'max.message.bytes': '999' }
+  const entries = () => Object.entries({ ...suitable, ...changed })
+  const configEntries = () => entries().map(([configName, configValue]) => ({ configName, configValue }))
+  const admin = {
+    describeCluster: async () => ({ clusterId: 'cluster' }),
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
+    fetchTopicOffsets: async () => [{ partition: 0, offset: '7', low: '0', high: '7' }],
+    describeConfigs: async () => ({ resources: [{ configEntries: configEntries() }] }),
+  }
+  const told: string[] = []
+  const warn = (details: object, message: string): void => void told.push(`${JSON.stringify(details)} ${message}`)
+  const context = { admin, warn, messageBytes: 1_000, retryOptions: { sleep: never } }
+  const identity = { generation: 'g1', topic: 'events', partitions: 1, cluster_id: 'cluster' }
+  const read = { identity, groupId: 'group', prefix: 'prefix' }
+  const { identify } = kafkaLog(...([read, context] as unknown as Parameters<typeof kafkaLog>))
+  // The start has told of this one.
+  await identify()
+  expect(told).toEqual([])
+  const times = `{"topic":"events"} ${TIMES_OF_PUBLISHERS}`
+  for (const lines of [[times], [times, times]]) {
+    changed = { 'message.timestamp.type': 'CreateTime' }
+    for (const _ of [1, 2]) await identify()
+    expect(told).toEqual(lines)
+    changed = {}
+    await identify()
+  }
 })

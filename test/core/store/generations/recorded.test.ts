@@ -102,3 +102,35 @@ test('a recorded shard that two looks in a row do not find is a reason not to be
   const named = { 'g1 elasticsearch shards': `Elasticsearch has no primary of ${late}` }
   expect(told).toEqual([{}, {}, {}, {}, named, named, {}])
 })
+
+test('a setting that loses nothing is told once when it comes after the start, and again after its end', async () => {
+  const elasticsearch = new Elasticsearch()
+  await start(steps(elasticsearch))
+  const { body: identity } = elasticsearch.control('generation:g1') as GenerationDocument
+  const settings = elasticsearch.indices.get('test-g1-payouts')?.settings.index ?? expect.fail()
+  const stopping = new AbortController()
+  const health = createHealth({ warn: () => undefined, info: () => undefined }, () => 0)
+  const told: object[][] = [[]]
+  // The start has told of the block, which is there at the first look.
+  const looks = [{ blocks: { write: 'true' } }, { lifecycle: { name: 'old' } }, { lifecycle: { name: 'old' } }, {}]
+  const left = [...looks, { lifecycle: { name: 'old' } }]
+  const sleep = async (): Promise<void> => {
+    told.push([])
+    const next = left.shift()
+    if (next === undefined) return stopping.abort()
+    for (const name of ['blocks', 'lifecycle']) delete settings[name]
+    Object.assign(settings, next)
+  }
+  const context = {
+    ...{ elasticsearch: { send: elasticsearch.request }, health, retryOptions: { sleep, random: () => 0 } },
+    fail: (error: unknown): void => expect.fail(String(error)),
+    warn: (details: object, message: string): void => void told.at(-1)?.push({ ...details, message }),
+  }
+  await watchIndices({ identity, prefix: 'test' }, context, stopping.signal)
+  const line = {
+    ...{ index: 'test-g1-payouts', setting: 'lifecycle.name', expected: 'none', got: 'old' },
+    reason: 'a lifecycle policy can delete the index, or make it read-only',
+    message: 'a setting of an index is not as expected',
+  }
+  expect(told).toEqual([[], [], [line], [], [], [line], []])
+})
