@@ -92,11 +92,22 @@ const isRestored = (expected: LogEntry | undefined, got: LogEntry): boolean => {
 
 const areEqual = (a: Buffer | null, b: Buffer | null): boolean => (a === null || b === null ? a === b : a.equals(b))
 
-/** Appends everything of the archive from an offset on. @throws CommandError if somebody else appends meanwhile */
+/**
+ * Appends everything of the archive from an offset on. Meanwhile it reads the next part.
+ * @throws CommandError if somebody else appends meanwhile
+ */
 export const appendFrom = async (restore: PartitionRestore, from: number): Promise<void> => {
   const { archived, partition, end, batchRecords, signal } = restore
+  const read = (offset: number): ReturnType<LogReader['read']> => {
+    const reading = archived.read(partition, offset)
+    // Thrown in its turn.
+    reading.catch(() => undefined)
+    return reading
+  }
+  let reading = read(from)
   for (let offset = from; offset < end; ) {
-    const { entries } = await archived.read(partition, offset)
+    const { entries } = await reading
+    reading = read(offset + entries.length)
     for (const run of runsOf(entries, batchRecords)) {
       signal.throwIfAborted()
       await appendRun(restore, run)

@@ -43,6 +43,19 @@ test('batches have at most the permitted number of records, and all records are 
   expect(appended.flat()).toEqual(entries)
 })
 
+test('the next part of an archive is read while one is appended, one at a time, and its fault stops after what comes before', async () => {
+  const appended: LogEntry[][] = []
+  const log: string[] = []
+  const restore = restoreOf(appended, async offsets => void log.push(`appended ${offsets}`))
+  const read: LogReader['read'] = async (partition, from) => {
+    log.push(`reads ${from}`)
+    if (from === 900) throw new Error('damaged')
+    return archived.read(partition, from)
+  }
+  await expect(appendFrom({ ...restore, archived: { ...archived, read } }, 0)).rejects.toThrow('damaged')
+  expect(log).toEqual(['reads 0', 'reads 900', 'appended 500', 'appended 400'])
+})
+
 test('the next batch, and the next part that is compared, wait for the limit of the rate', async () => {
   const gates: (() => void)[] = []
   const wait = (): Promise<void> => new Promise(resolve => gates.push(resolve))
