@@ -16,6 +16,7 @@ import {
   positionId,
 } from '../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
+import { withPlainNames } from '../schemas/stored/live-names.ts'
 import { CommandError } from './failures.ts'
 import { assertOwnIndices, servedDocumentsOf, servedPositionsOf } from './generations/generations.ts'
 import { POLL_MS } from './limits.ts'
@@ -127,7 +128,7 @@ export const recordedLive = async (send: Send, prefix: string): Promise<Live> =>
       `nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}: ${control} has no document "${id}"`,
     )
   }
-  const { generation } = await bodyOf<LiveDocument>(LIVE_ID)
+  const { generation } = withPlainNames(await bodyOf<LiveDocument>(LIVE_ID))
   return {
     events: eventsIn(await bodyOf<GenerationDocument>(generationId(generation)), prefix),
     'api-keys': streamOf('api-keys', await bodyOf<GenerationDocument>(generationId(API_KEYS_GENERATION)), prefix),

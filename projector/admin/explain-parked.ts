@@ -9,6 +9,7 @@ import { limitConcurrency, type RetryOptions, StopError, Unanswered } from '../.
 import { multiGet, type Send } from '../../core/store/index.ts'
 import { LIVE_ID, type LiveDocument, type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { parkedAddress } from '../../schemas/stored/layout.ts'
+import { withPlainNames } from '../../schemas/stored/live-names.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX } from '../limits.ts'
 import { generationOfStream, getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
@@ -28,7 +29,7 @@ export const createParkedExplainer = (
 
   const read = async ({ stream, topic, partition, offset }: RecordLocation, signal: AbortSignal) => {
     if (signal.aborted) return undefined
-    const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
+    const { generation } = withPlainNames((await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body)
     const address = parkedAddress(prefix, generationOfStream(stream, generation), parkedId(topic, partition, offset))
     const sizeOf = { ...address, _source: ['body_bytes'] }
     const [size] = await multiGet<Pick<ParkedDocument, 'body_bytes'>>(send, [sizeOf], signal)

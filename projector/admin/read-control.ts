@@ -14,6 +14,7 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress } from '../../schemas/stored/layout.ts'
+import { withPlainNames } from '../../schemas/stored/live-names.ts'
 
 /** Returns documents by id. @throws StopError `index_missing` for one that does not exist; Unanswered */
 export const getControlDocuments = async <Document>(
@@ -87,7 +88,7 @@ export const getLivePositions = async (
   signal: AbortSignal,
 ): Promise<LivePositions> => {
   for (;;) {
-    const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
+    const { generation } = withPlainNames((await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body)
     const idOf = ({ stream, partition }: AskedPartition): string =>
       positionId(generationOfStream(stream, generation), partition)
     const identityId = (stream: Stream): string => generationId(generationOfStream(stream, generation))
@@ -100,7 +101,7 @@ export const getLivePositions = async (
     const now = found.get(LIVE_ID)
     // An answer that is too long has the first documents only.
     if (now?.kind !== 'live') throw new Unanswered('elasticsearch', 0)
-    if (now.body.generation !== generation) continue
+    if (withPlainNames(now.body).generation !== generation) continue
     const identityOf = (stream: Stream): GenerationDocument['body'] => {
       const identity = found.get(identityId(stream))
       if (identity?.kind !== 'generation') throw missing(prefix, identityId(stream))

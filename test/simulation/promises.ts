@@ -21,6 +21,7 @@ import {
   type WrittenDocument,
 } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
+import { withPlainNames } from '../../schemas/stored/live-names.ts'
 import type { Random } from '../support/random.ts'
 import { isBalance, wrongBalance } from './balances.ts'
 import type { Broker } from './broker.ts'
@@ -82,7 +83,7 @@ export class Promises {
 
   live(): LiveDocument['body'] | undefined {
     const stored = this.#index(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)
-    return stored && (stored.fields as LiveDocument).body
+    return stored && withPlainNames((stored.fields as LiveDocument).body)
   }
 
   generations(): string[] {

@@ -12,6 +12,7 @@ import {
   positionId,
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
+import { storedNameOf, withPlainNames } from '../../../schemas/stored/live-names.ts'
 import { StopError } from '../../runtime/index.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
@@ -58,14 +59,15 @@ export const changeGenerations = async (
     const before = generationsIn(found._source)
     const changed = change(before)
     if (changed === before) return changed
-    const { live: generation, active, minPositions, independentFrom, ...others } = changed
+    const { live, active, minPositions, independentFrom, ...others } = changed
+    const stored = await storedNamesOf([live, ...active], steps)
     const { status } = await steps.request({
       method: 'PUT',
       path: documentPath(controlIndexOf(steps.prefix), LIVE_ID),
       query: ifVersion(found),
       body: {
         kind: 'live',
-        body: { generation, kept: [...active], floor: minPositions, alone: independentFrom, ...others },
+        body: { ...stored, floor: minPositions, alone: independentFrom, ...others },
       } satisfies LiveDocument,
     })
     if (status === 200) return changed
@@ -73,6 +75,18 @@ export const changeGenerations = async (
     if (status !== 409)
       throw new StopError('index_missing', `${controlIndexOf(steps.prefix)}, while changing`, { status })
   }
+}
+
+/** Only the document of a generation says which layout it is. */
+const storedNamesOf = async (
+  [live, ...active]: readonly [string, ...string[]],
+  steps: Steps,
+): Promise<Pick<LiveDocument['body'], 'generation' | 'kept'>> => {
+  const names = new Map<string, string>()
+  for (const name of new Set([live, ...active]))
+    names.set(name, storedNameOf({ ...(await readGeneration(name, steps)), generation: name }))
+  const stored = (name: string): string => names.get(name) ?? name
+  return { generation: stored(live), kept: active.map(stored) }
 }
 
 /**
@@ -134,7 +148,7 @@ export const generationsIn = ({ body }: LiveDocument): Generations => {
     alone: independentFrom = {},
     highest = 1,
     grown,
-  } = body
+  } = withPlainNames(body)
   const roles = { live: generation, active, building, previous }
   return { ...roles, minPositions, verified, compared, independentFrom, highest, ...(grown && { grown }) }
 }

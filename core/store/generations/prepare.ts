@@ -16,6 +16,7 @@ import {
   templateNameOf,
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
+import { storedNameOf } from '../../../schemas/stored/live-names.ts'
 import {
   apiKeysIndices,
   commonIndices,
@@ -285,8 +286,10 @@ export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours
 }
 
 /** Makes a generation the live one, if none is. */
-export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> =>
-  createControl(LIVE_ID, { kind: 'live', body: { generation } } satisfies LiveDocument, steps)
+export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> => {
+  const stored = storedNameOf({ ...(await readGeneration(generation, steps)), generation })
+  await createControl(LIVE_ID, { kind: 'live', body: { generation: stored } } satisfies LiveDocument, steps)
+}
 
 const createControl = async (id: string, document: object, { request, prefix }: PrepareSteps): Promise<void> => {
   const path = `/${controlIndexOf(prefix)}/_create/${encodeURIComponent(id)}`

@@ -32,6 +32,7 @@ import {
   positionId,
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../../../schemas/stored/layout.ts'
+import { withPlainNames } from '../../../schemas/stored/live-names.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort } from '../../runtime/index.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
 import { type Reading, type ReadScope, readingOfProcess, type ScopedMultiGet } from '../read/scope.ts'
@@ -353,7 +354,7 @@ const asLive = (document: DocumentSlice | undefined, only: string | undefined): 
   if (only !== undefined) return { name: only, minPositions: undefined, building: null }
   const body = document && smallDocument<LiveDocument>(document).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
-  return { name: body.generation, minPositions: body.floor, building: body.building ?? null }
+  return { name: withPlainNames(body).generation, minPositions: body.floor, building: body.building ?? null }
 }
 
 const asGeneration = (prefix: string, name: string, document: DocumentSlice | undefined): Generation => {

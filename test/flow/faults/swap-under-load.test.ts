@@ -6,7 +6,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
-import { kinds, LIVE_ID } from '../../../schemas/stored/documents.ts'
+import { kinds, LIVE_ID, type LiveDocument } from '../../../schemas/stored/documents.ts'
+import { withPlainNames } from '../../../schemas/stored/live-names.ts'
 import { commandSettings, type Ran, runCommand } from '../../support/commands.ts'
 import {
   keyCreated,
@@ -54,8 +55,8 @@ const createRecalculations = (organizations: readonly string[], random: Random) 
 const followed = async (api: Api, prefix: string, generation: string): Promise<number> => {
   await eventually(
     async () => {
-      const live = (await storedById(`${prefix}-control`, LIVE_ID)) as { body: { generation: string } }
-      expect(live.body.generation).toBe(generation)
+      const live = (await storedById(`${prefix}-control`, LIVE_ID)) as LiveDocument
+      expect(withPlainNames(live.body).generation).toBe(generation)
     },
     { every: 5 },
   )

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import { createParkedExplainer, type ParkedLocation } from '../../../projector/admin/explain-parked.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX, RECEIPTS_POLL_TIMEOUT_MS } from '../../../projector/limits.ts'
+import { storedNameOf } from '../../../schemas/stored/live-names.ts'
 import { sending } from '../../support/answering.ts'
 import { dataOf, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
 import { Clock } from '../clock.ts'
@@ -47,7 +48,8 @@ const setUp = (document: object | undefined) => {
     asked.push([doc?._index, doc?._id, ...(doc?._source ?? [])].join('/'))
     if (held) await gate.call(doc?._id ?? '')
     if (signal?.aborted) throw new Unanswered('elasticsearch', 0)
-    const _source = doc?._id === 'live' ? { body: { generation: 'g2' } } : document
+    const _source =
+      doc?._id === 'live' ? { body: { generation: storedNameOf({ generation: 'g2', layout: 3 }) } } : document
     return { status: 200, body: { docs: [{ _id: doc?._id, found: _source !== undefined, _version: 1, _source }] } }
   })
   const stop = new AbortController()

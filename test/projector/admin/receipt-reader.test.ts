@@ -4,6 +4,7 @@ import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
 import { INTACT_REMEMBERED_MS } from '../../../core/store/limits.ts'
 import { createIsIntact } from '../../../projector/admin/is-intact.ts'
 import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
+import { storedNameOf } from '../../../schemas/stored/live-names.ts'
 import { primariesAnswer, sending, updatesIn } from '../../support/answering.ts'
 import { ParkedIndices, recordedIds } from '../parked-indices.ts'
 
@@ -20,7 +21,7 @@ const at = (offset: number, partition = 0): RecordLocation => ({
 
 type Documents = Record<string, object>
 type MultiGet = { _index: string; _id: string; _source?: string[] }[]
-const live = (generation: string) => ({ kind: 'live', body: { generation } })
+const live = (generation: string) => ({ kind: 'live', body: { generation: storedNameOf({ generation, layout: 3 }) } })
 const position = (position: number, more: object = {}) => ({ kind: 'position', body: { position, ...more } })
 const generation = (generation: string, topic = 'commission.events', more: object = {}) => ({
   kind: 'generation',

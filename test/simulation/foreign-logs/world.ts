@@ -15,6 +15,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import { withPlainNames } from '../../../schemas/stored/live-names.ts'
 import type { Outgoing } from '../../support/events.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { isBalance, wrongBalance } from '../balances.ts'
@@ -214,7 +215,7 @@ export class World {
 
   live(): LiveDocument['body'] | undefined {
     const stored = this.engine.indices.get(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)
-    return stored && (stored.fields as LiveDocument).body
+    return stored && withPlainNames((stored.fields as LiveDocument).body)
   }
 
   kept(): readonly string[] {

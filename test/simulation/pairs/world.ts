@@ -3,6 +3,7 @@
 import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, positionId } from '../../../schemas/stored/documents.ts'
+import { withPlainNames } from '../../../schemas/stored/live-names.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { Broker } from '../broker.ts'
 import { Clock } from '../clock.ts'
@@ -42,7 +43,8 @@ export class World {
     this.#faults = new Faults(random, { ...CALM, latency })
     this.engine = new SimulatedElasticsearch(this.clock, this.#faults, this.#coverage, {
       onStored: (index, _, { id, fields }) => {
-        if (index.name === controlIndexOf(PREFIX) && id === LIVE_ID) this.#remember((fields as LiveDocument).body)
+        if (index.name === controlIndexOf(PREFIX) && id === LIVE_ID)
+          this.#remember(withPlainNames((fields as LiveDocument).body))
       },
       onRefreshed: () => undefined,
     })
@@ -59,7 +61,7 @@ export class World {
 
   live(): Live | undefined {
     const stored = this.engine.indices.get(controlIndexOf(PREFIX))?.documents.get(LIVE_ID)
-    return stored && (stored.fields as LiveDocument).body
+    return stored && withPlainNames((stored.fields as LiveDocument).body)
   }
 
   kept(): readonly string[] {

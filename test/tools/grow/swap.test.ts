@@ -70,7 +70,9 @@ const given = () => {
       return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, pit_id: 'pit', hits: { hits: [] } } }
     }
     if (method === 'GET') {
-      return { status: 200, body: { _source: sourceOf(id), _seq_no: seqNo, _primary_term: 1 } }
+      const _source = sourceOf(id)
+      if (_source === undefined) return { status: 404, body: { found: false } }
+      return { status: 200, body: { _source, _seq_no: seqNo, _primary_term: 1 } }
     }
     if (query?.if_seq_no !== seqNo) return { status: 409, body: {} }
     seqNo++

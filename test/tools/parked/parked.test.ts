@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../../schemas/stored/documents.ts'
+import { storedNameOf } from '../../../schemas/stored/live-names.ts'
 import type { KafkaContext } from '../../../tools/context.ts'
 import { exitCodes, Stopped } from '../../../tools/failures.ts'
 import { RECORDS_MAX } from '../../../tools/limits.ts'
@@ -45,7 +46,10 @@ const world = (
     engine.put('p-control', generationId(generation), 1, { kind: 'generation', body })
     move(generation)
   }
-  engine.put('p-control', LIVE_ID, 1, { kind: 'live', body: { generation: 'g1', kept: ['g1'] } })
+  engine.put('p-control', LIVE_ID, 1, {
+    kind: 'live',
+    body: { generation: storedNameOf({ generation: 'g1', layout: 3 }) },
+  })
   const asked: Request[] = []
   const send = sending(async request => {
     asked.push(request)

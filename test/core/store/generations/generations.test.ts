@@ -73,6 +73,52 @@ test('a change without effect is not written: no other writer gets a conflict', 
   expect(state.seqNo).toBe(7)
 })
 
+describe('version 1.1.0, which knows no layouts, finds no document of a live or kept generation with a layout', () => {
+  const stores = (live: object, documents: Readonly<Record<string, object>>) => {
+    const { state, steps } = control(live)
+    const request = sending(async asked => {
+      const [, id] = /\/_doc\/generation%3A(.*)$/.exec(asked.path) ?? []
+      if (id === undefined) return steps.request(asked)
+      const body = documents[decodeURIComponent(id)]
+      return body === undefined
+        ? { status: 404, body: { found: false } }
+        : { status: 200, body: { _source: { kind: 'generation', body } } }
+    })
+    const named = (): string[] => {
+      const { generation, kept = [] } = state.body as { generation: string; kept?: string[] }
+      return [generation, ...kept]
+    }
+    return { named, steps: { ...steps, request }, documents }
+  }
+  const documents = { g1: { generation: 'g1' }, g2: { generation: 'g2', layout: 3 } }
+  const swapTo =
+    (live: string) =>
+    (now: Generations): Generations => ({ ...now, live })
+
+  test('after a swap to it, and this version reads its plain name', async () => {
+    const { named, steps } = stores({ generation: 'g1', kept: ['g1', 'g2'] }, documents)
+    await changeGenerations(steps, swapTo('g2'))
+    const [live, ...kept] = named()
+    expect([live, kept]).toEqual([kept[1], ['g1', kept[1]]])
+    expect(Object.keys(documents)).not.toContain(live)
+    expect(await readGenerations(steps)).toMatchObject({ live: 'g2', active: ['g1', 'g2'] })
+  })
+
+  test('but it finds one that it made, after a swap back', async () => {
+    const { named, steps } = stores({ generation: 'g1', kept: ['g1', 'g2'] }, documents)
+    await changeGenerations(steps, swapTo('g2'))
+    await changeGenerations(steps, swapTo('g1'))
+    expect(named().slice(0, 2)).toEqual(['g1', 'g1'])
+  })
+
+  test('from the next change on, if an older program of that layout made it live', async () => {
+    const { named, steps } = stores({ generation: 'g2' }, documents)
+    expect(await readGenerations(steps)).toMatchObject({ live: 'g2', active: ['g2'] })
+    await changeGenerations(steps, now => ({ ...now, previous: null }))
+    expect(Object.keys(documents)).not.toContain(named()[0])
+  })
+})
+
 describe('after a swap', () => {
   const documents = (live: object, position: number, serve_from = 0) => {
     const { state, between, steps } = control(live)

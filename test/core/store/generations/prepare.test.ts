@@ -77,7 +77,7 @@ describe('a first start', () => {
           ...idsOfKeys,
         },
       },
-      'test-control/live': { kind: 'live', body: { generation: 'g1' } },
+      'test-control/live': { kind: 'live', body: { generation: 'g1 (needs 1.2.0)' } },
     })
   })
 

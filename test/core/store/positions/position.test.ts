@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { abortReason, scheduleTimer } from '../../../../core/runtime/time-limits.ts'
 import { createPositionReader } from '../../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../../core/store/read/slice-documents.ts'
+import { storedNameOf } from '../../../../schemas/stored/live-names.ts'
 import { generationText, liveText, positionText, recordText } from '../../../api/answers.ts'
 import { controlIndex as control, reasonOfUnavailable as reasonOf } from '../../../support/control-index.ts'
 import { addressIn } from '../../../support/layout.ts'
@@ -15,6 +16,14 @@ test('the served positions name the generation that is being built, if a command
   expect(await building()).toBeNull()
   documents.live = JSON.stringify({ kind: 'live', body: { generation: 'g1', building: 'g2' } })
   expect(await building()).toBe('g2')
+})
+
+test('a live generation that version 1.1.0 must refuse is read by its plain name', async () => {
+  const { documents, reader } = control({})
+  documents.live = JSON.stringify({ kind: 'live', body: { generation: storedNameOf({ generation: 'g1', layout: 3 }) } })
+  const { position } = await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
+  expect(position.generation.name).toBe('g1')
+  expect((await reader.readServedPositions(new AbortController().signal)).generation.name).toBe('g1')
 })
 
 describe('a published time that was taken back', () => {
