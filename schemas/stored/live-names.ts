@@ -1,7 +1,7 @@
 /**
- * The names of generations in the live document. One of layout 2 or 3 has more after its name there: version 1.1.0 knows
- * no layouts, and would answer from indices that do not exist without an error, or destroy keys without a search. It
- * finds no generation of this name, and refuses.
+ * The names of generations in the live document. One of layout 2 or 3 has more after its name there: version 1.1.0
+ * knows no layouts, and would answer from indices that do not exist without an error, or destroy keys without a search.
+ * It finds no generation of this name, and refuses.
  */
 import type { GenerationDocument, LiveDocument } from './documents.ts'
 

@@ -35,8 +35,8 @@ export const raceMutants: readonly Mutant[] = [
   {
     name: 'a receipt is of the generation that was live before its position was read',
     inside: 'getLivePositions',
-    find: 'if (now.body.generation !== generation) continue',
-    replace: "if (now.body.generation === '') continue",
+    find: 'if (withPlainNames(now.body).generation !== generation) continue',
+    replace: "if (withPlainNames(now.body).generation === '') continue",
   },
   {
     name: 'a key of a restored copy is one of the keys that were served before it',
