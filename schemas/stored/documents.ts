@@ -358,6 +358,8 @@ export type PastPositionsDocument = {
   body: {
     /** Milliseconds since 1970, by the clock that was furthest ahead. It was read after the positions. */
     time: number
+    /** The clocks that were compared. Absent in 1.1.0, which read the clock of one node: it may have been behind. */
+    clocks?: 'all'
     /** Identifies the indices: a digest of their ids. After a restore it is another one. */
     copy: string
     partitions: Pick<PositionDocument['body'], 'position' | 'last' | 'at'>[]

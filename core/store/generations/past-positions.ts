@@ -54,7 +54,7 @@ export const keepPositions = async (
   if (theirs === undefined) return undefined
   const time = Math.max(theirs, now())
   const id = pastPositionsId(generation, Math.floor(time / KEEP_POSITIONS_MS) % PAST_POSITIONS)
-  const body = { kind: 'past', body: { time, copy, partitions } } satisfies PastPositionsDocument
+  const body = { kind: 'past', body: { time, clocks: 'all', copy, partitions } } satisfies PastPositionsDocument
   const { status } = await send({ method: 'PUT', path: documentPath(controlIndexOf(prefix), id), body })
   return status === 200 || status === 201 ? partitions : undefined
 }
@@ -108,7 +108,7 @@ const readPositions = async (
 
 /**
  * Returns the newest positions that were kept at `until` or before, of the indices that the generation's document
- * names; undefined if there are none.
+ * names; undefined if there are none. Positions of 1.1.0 do not count: they may be newer than their time.
  */
 export const readPastPositions = async (
   identity: GenerationBody,
@@ -119,7 +119,7 @@ export const readPastPositions = async (
   const copy = copyOf(identity)
   return found
     .flatMap(document => (document.found ? [document._source.body] : []))
-    .filter(({ time, copy: of }) => time <= until && of === copy)
+    .filter(({ time, clocks, copy: of }) => clocks === 'all' && time <= until && of === copy)
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
 

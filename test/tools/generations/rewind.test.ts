@@ -23,7 +23,7 @@ const recorded = (generation: string) =>
   Object.fromEntries(['p-control', ...namesOf(generation)].map(name => [name, `old-${name}`]))
 const positionOf = (position: number) => ({ position, last: null, at: 1, time: 2, serve_from: 0 })
 const pastOf = (generation: string, time: number, ...positions: number[]) => ({
-  time,
+  ...{ time, clocks: 'all' },
   copy: copyOf({ indices: recorded(generation) }),
   partitions: positions.map(position => ({ position, last: { offset: position - 1, sha256: 'a' }, at: 9 })),
 })

@@ -109,6 +109,18 @@ test('after a clock that was ahead is right again, past positions are found by t
   expect(await until(present + 3 * MINUTE)).toBe(3)
 })
 
+test('positions that version 1.1.0 dated by the clock of one node are not gone back to, but older ones that this version kept are', async () => {
+  const { documents, publish, steps } = given()
+  publish(5, 6)
+  await keepPositions(identity, undefined, steps)
+  const [kept] = [...documents].flatMap(([id, { body }]) => (id.startsWith('past:') ? [body] : []))
+  const { clocks: _, ...ofOneNode } = kept as { clocks: string }
+  const later = { ...ofOneNode, time: 1_001 * MINUTE, partitions: [positionAt(8), positionAt(9)] }
+  documents.set(pastPositionsId('g1', 1_001), { kind: 'past', body: later })
+  const found = await readPastPositions(identity, 1_002 * MINUTE, steps)
+  expect(found).toMatchObject({ time: 1_000 * MINUTE, partitions: [positionAt(5), positionAt(6)] })
+})
+
 test('positions that stand still are not kept again', async () => {
   const { asked, publish, steps } = given()
   publish(5, 6)
