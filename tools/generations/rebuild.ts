@@ -10,7 +10,13 @@ import {
   type KafkaAccess,
 } from '../../core/log/index.ts'
 import { type RebuildContext, rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
-import { changeGenerations, type Generations, prepareGeneration, readGeneration } from '../../core/store/index.ts'
+import {
+  changeGenerations,
+  type Generations,
+  layoutOfNew,
+  prepareGeneration,
+  readGeneration,
+} from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { refuseUncompared } from '../live.ts'
@@ -20,7 +26,7 @@ import { findRemains } from './remains.ts'
 
 export type RebuildOptions = {
   readonly maxRate: number
-  /** Makes none if there is a complete one of these rules and this topic beside the live one: the Job of the chart. */
+  /** Makes none if there is one as `findSpare` returns it: the Job of the chart. */
   readonly unlessSpare?: boolean
   readonly json: boolean
 }
@@ -48,7 +54,7 @@ export const rebuild = async (
   const { send, prefix, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
   const spare = unlessSpare ? await findSpare(context) : undefined
   if (spare !== undefined) {
-    say(`${spare} is complete, of these rules, and beside the live generation: nothing is made`)
+    say(`${spare} is complete, of these rules and this layout, and beside the live generation: nothing is made`)
     if (json) context.out(`${JSON.stringify({ generation: spare, live: (await readAll(context)).live })}\n`)
     return exitCodes.done
   }
@@ -130,14 +136,18 @@ export const rebuild = async (
   return exitCodes.done
 }
 
-/** Returns a complete generation of these rules and this topic beside the live one, unless one was begun after it. */
+/**
+ * Returns a complete generation of these rules, this layout and this topic beside the live one, unless one was begun
+ * after it. Without this layout, payouts cannot be searched by deal after the swap.
+ */
 const findSpare = async (context: RebuildSteps): Promise<string | undefined> => {
   const { live, active, building } = await readAll(context)
   if (building !== null) return undefined
+  const { layout } = layoutOfNew({ layout: context.layout, shards: 1 })
   for (const name of active) {
     if (name === live) continue
     const found = await readGeneration(name, { request: context.send, prefix: context.prefix })
-    const isOurs = found?.rules_version === (context.rulesVersion ?? RULES_VERSION)
+    const isOurs = found?.rules_version === (context.rulesVersion ?? RULES_VERSION) && found.layout === layout
     if (isOurs && found.topic === context.topics.events) return name
   }
   return undefined

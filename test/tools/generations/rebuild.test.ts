@@ -12,15 +12,17 @@ const run = async (live: object, unlessSpare: boolean, of: object = {}, hidden: 
   const kafka = {
     admin: () => ({ connect: async () => undefined, disconnect: async () => undefined, describeCluster }),
   }
-  const steps = { ...context, kafka, topics: { events: 't', 'api-keys': 'k' }, rulesVersion: 1, ...of }
+  const steps = { ...context, kafka, topics: { events: 't', 'api-keys': 'k' }, rulesVersion: 1, layout: 1, ...of }
   return { code: await rebuild({ maxRate: 1, unlessSpare, json: false }, steps as unknown as RebuildSteps), said }
 }
 const spare = { kept: ['g1', 'g2'] }
 
-test('with --unless-spare, no generation is made beside a complete one of these rules and this topic', async () => {
+test('with --unless-spare, no generation is made beside a complete one of these rules, this layout and this topic', async () => {
   const { code, said } = await run(spare, true)
   expect(code).toBe(0)
-  expect(said).toEqual(['g2 is complete, of these rules, and beside the live generation: nothing is made'])
+  expect(said).toEqual([
+    'g2 is complete, of these rules and this layout, and beside the live generation: nothing is made',
+  ])
 })
 
 test.each([
@@ -28,6 +30,7 @@ test.each([
   ['without a spare generation', { kept: ['g1'] }, true, {}],
   ['while one is still being made', { ...spare, building: 'g3' }, true, {}],
   ['beside one of other rules', spare, true, { rulesVersion: 2 }],
+  ['beside one of an older layout', spare, true, { layout: 3 }],
   ['beside one of another topic', spare, true, { topics: { events: 'other', 'api-keys': 'k' } }],
 ])('%s a generation is made', async (_, live, unlessSpare, of) => {
   await expect(run(live, unlessSpare, of)).rejects.toThrow('makes a generation')

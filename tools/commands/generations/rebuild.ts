@@ -8,7 +8,10 @@ export default defineCommand({
   options: command =>
     command
       .addOption(maxRateOption())
-      .option('--unless-spare', 'make none if there is a complete one of these rules beside the live one')
+      .option(
+        '--unless-spare',
+        'make none if there is a complete one of these rules and this layout beside the live one',
+      )
       .option('--json', 'the name of the generation, as JSON'),
   asked: ({ maxRate, unlessSpare = false, json = false }: Given) => ({ maxRate, unlessSpare, json }),
   run: async (options, { rebuilding }) => (await import('../../generations/rebuild.ts')).rebuild(options, rebuilding()),
