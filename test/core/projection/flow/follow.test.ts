@@ -60,7 +60,9 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     if (path.startsWith('/_')) return { status: 404, body: {} }
     if (method === 'GET') {
       const [, index = '', , id = ''] = path.split('/').map(decodeURIComponent)
-      return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }
+      const _source = sourceOf(index, id)
+      if (_source === undefined) return { status: 404, body: { found: false } }
+      return { status: 200, body: { _source, _seq_no: state.seqNo, _primary_term: 1 } }
     }
     if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
     state.seqNo++
