@@ -153,13 +153,13 @@ export const createApiMetrics = (): Metrics => {
     }
     new Gauge({
       name: 'commission_published_until_seconds',
-      help: 'Everything published up to this instant is served: seconds since 1970. Absent while it cannot be read, or is not served.',
+      help: 'Everything published up to this instant is served: seconds since 1970, 0 while not known. Absent while it cannot be read, or is not served.',
       labelNames: ['generation', 'partition'],
       registers,
       collect() {
         return setFrom(this, ({ partitions }, generation) => {
-          for (const [partition, { time = 0 } = {}] of partitions.entries()) {
-            if (time > 0) this.set({ generation, partition }, time / 1000)
+          for (const [partition, position] of partitions.entries()) {
+            if (position !== undefined) this.set({ generation, partition }, position.time / 1000)
           }
         })
       },

@@ -12,9 +12,9 @@ import {
 import type { ServedPositions } from '../../core/store/index.ts'
 import type { Readiness } from './ready.ts'
 
-/** The age of the oldest partition; undefined if none is known. @param now milliseconds since 1970 */
+/** The age of the oldest served partition; undefined if it is not known. @param now milliseconds since 1970 */
 export const ageOf = ({ positions }: Readiness, now: number): number | undefined =>
-  oldestAge(positions?.partitions.map(position => position?.time ?? 0) ?? [], now)
+  oldestAge(positions?.partitions.flatMap(position => position?.time ?? []) ?? [], now)
 
 /** Returns the page as HTML. @param now milliseconds since 1970 */
 export const statusPage = (readiness: Readiness, ages: ReturnType<Ages['list']>, now: number): string => {
@@ -53,7 +53,7 @@ const notServedOf = ({ notServed }: ServedPositions): Trouble[] =>
 
 const staleOf = ({ partitions }: ServedPositions, now: number): Trouble[] => {
   const stale = partitions.flatMap((position, partition) =>
-    position && position.time > 0 && now - position.time > STALE_AGE_MS ? [partition] : [],
+    position && now - position.time > STALE_AGE_MS ? [partition] : [],
   )
   if (stale.length === 0) return []
   const names = `${stale.length === 1 ? 'partition' : 'partitions'} ${stale.join(', ')}`
@@ -82,8 +82,8 @@ const projectionOf = (
         return [
           `${partition}`,
           publishedTo,
-          // A partition without published records has the time 0.
-          time === 0 ? 'nothing yet' : utcText(time),
+          // At a first start, and after `adopt` or `rewind`, until the position has reached an end.
+          time === 0 ? { text: 'not known', mark: 'bad' } : utcText(time),
           time === 0 ? '' : { text: ageText(now - time), mark: now - time > STALE_AGE_MS ? 'bad' : 'good' },
         ]
       }),

@@ -5,8 +5,8 @@ export const statusMutants: readonly Mutant[] = [
   {
     name: 'the age on a status page is that of the newest partition',
     inside: 'oldestAge',
-    find: 'Math.min(...known)',
-    replace: 'Math.max(...known)',
+    find: 'Math.min(...times)',
+    replace: 'Math.max(...times)',
   },
   {
     name: 'a status page counts the parked records of all times as parked lately',

@@ -69,7 +69,7 @@ type PartitionProgress = {
   readonly writtenTo: number
   readonly publishedTo: number
   readonly end: number
-  /** The published time, in milliseconds since 1970; 0 before the first one. */
+  /** The published time, in milliseconds since 1970; 0 while it is not known. */
   readonly publishedUntil: number
 }
 

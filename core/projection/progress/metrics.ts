@@ -16,7 +16,7 @@ export type StreamStatus = {
   readonly searchableTo: number
   readonly committedTo: number
   readonly end: number
-  /** Everything published up to this instant is included: milliseconds since 1970, 0 before the first one. */
+  /** Everything published up to this instant is included: milliseconds since 1970, 0 while not known. */
   readonly publishedUntil: number
 }
 
@@ -115,13 +115,13 @@ export const createProjectorMetrics = (
   })
   new Gauge({
     name: 'commission_published_until_seconds',
-    help: 'Everything published up to this instant is included: seconds since 1970. Its age is the lag in seconds',
+    help: 'Everything published up to this instant is included: seconds since 1970, 0 while not known. Its age is the lag in seconds',
     labelNames: ['generation', 'partition'],
     registers,
     collect() {
       this.reset()
       for (const { generation, partition, publishedUntil } of partitions()) {
-        if (publishedUntil > 0) this.set({ generation, partition }, publishedUntil / 1000)
+        this.set({ generation, partition }, publishedUntil / 1000)
       }
     },
   })

@@ -122,8 +122,7 @@ const watchEnds = async (
       const reading = stream === 'events' ? clocks.read() : undefined
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       // Also while Kafka does not answer: the age grows then.
-      for (const { publishedUntil } of before)
-        if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
+      for (const { publishedUntil } of before) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
       const ends = await streamLog.ends()
       for (const { partition, flow, publishedTo, publishedUntil } of before) {
         assertNotTruncated(identity.topic, partition, publishedTo, ends)

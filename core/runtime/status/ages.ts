@@ -5,7 +5,7 @@
 import { AGE_INTERVAL_MS, AGES_MAX } from '../limits.ts'
 import { asText } from './frame.ts'
 
-/** Both in milliseconds. `age` is undefined where it could not be read, or nothing was published. */
+/** Both in milliseconds. `age` is undefined where it is not known. */
 type Sample = { readonly at: number; readonly age: number | undefined }
 
 export type Ages = {
@@ -29,11 +29,9 @@ export const createAges = (): Ages => {
   }
 }
 
-/** The age of the oldest of these times; undefined without one. A partition that published nothing has the time 0. */
-export const oldestAge = (times: readonly number[], now: number): number | undefined => {
-  const known = times.filter(time => time > 0)
-  return known.length === 0 ? undefined : now - Math.min(...known)
-}
+/** The age of the oldest of these times; undefined without one, and while one of them is 0: it is not known. */
+export const oldestAge = (times: readonly number[], now: number): number | undefined =>
+  times.length === 0 || times.includes(0) ? undefined : now - Math.min(...times)
 
 const WIDTH = 600
 const HEIGHT = 60

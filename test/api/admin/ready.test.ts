@@ -38,6 +38,14 @@ test('a partition that waits to be read again does not hide the others, and is n
   ])
 })
 
+test('a served partition whose time is not known has the time 0, so that its age is an alert', async () => {
+  const { samples } = setUp({ 'position:g1:1': positionText(10, 0) })
+  expect(await samples()).toEqual([
+    'commission_published_until_seconds{generation="g1",partition="0"} 1',
+    'commission_published_until_seconds{generation="g1",partition="1"} 0',
+  ])
+})
+
 test('an API that serves no partition is not ready, for each of their reasons', async () => {
   const { documents, readiness } = setUp({ 'position:g1:0': positionText(10, 1_000, 11) })
   delete documents['position:g1:1']

@@ -16,16 +16,17 @@ const rowsOf = (page: string): string[] =>
 const generation = generationOf({ partitions: 2 })
 const none = new Map<number, string>()
 
-test('a partition with nothing published shows neither an instant nor an age', () => {
+test('a partition whose time is not known is a trouble, and no other age is shown as that of the oldest', () => {
   const partitions = [
     { publishedTo: 12, time: Date.UTC(2026, 1, 3, 4, 5, 6, 7), takenBack: 0 },
-    { publishedTo: 0, time: 0, takenBack: 0 },
+    { publishedTo: 10, time: 0, takenBack: 1 },
   ]
   const now = Date.UTC(2026, 1, 3, 4, 5, 8, 57)
   const readiness = { notReady: [], positions: { generation, building: null, partitions, notServed: none } }
-  const rows = rowsOf(statusPage(readiness, [], now))
-  expect(rows).toEqual(['0|12|2026-02-03 04:05:06 UTC|2.0 s', '1|0|nothing yet|'])
-  expect(ageOf(readiness, now)).toBe(2_050)
+  const page = statusPage(readiness, [], now)
+  expect(rowsOf(page)).toEqual(['0|12|2026-02-03 04:05:06 UTC|2.0 s', '1|10|not known|'])
+  expect(page).toContain('data of partition 1 that is older than 60.0 s')
+  expect(ageOf(readiness, now)).toBeUndefined()
 })
 
 test('the page names the generation that answers come from, and the one that is being built', () => {

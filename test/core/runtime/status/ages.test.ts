@@ -15,9 +15,9 @@ test('ages are held for some minutes only, at intervals, however often and howev
   expect(ages.list()).toEqual([{ at: later, age: undefined }])
 })
 
-test('the age is that of the oldest partition which has published something', () => {
-  expect(oldestAge([3_000, 1_000, 0], 4_000)).toBe(3_000)
-  expect(oldestAge([0, 0], 4_000)).toBeUndefined()
+test('the age is that of the oldest partition, and not known while one time is not', () => {
+  expect(oldestAge([3_000, 1_000], 4_000)).toBe(3_000)
+  for (const times of [[3_000, 0], []]) expect(oldestAge(times, 4_000)).toBeUndefined()
 })
 
 test('a clock that was set back begins the ages anew: the picture has no time that is not over', () => {
