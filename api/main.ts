@@ -174,7 +174,7 @@ const start = async (): Promise<void> => {
     ages.note(Date.now(), ageOf(seen, Date.now()))
     return seen
   }
-  metrics.watchPositions(async () => (await readiness()).positions)
+  metrics.watchReadiness(readiness)
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),
     tls,

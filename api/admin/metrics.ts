@@ -4,6 +4,7 @@ import { createProcessMetrics } from '../../core/runtime/index.ts'
 import type { Limit, Observe, ServedPositions } from '../../core/store/index.ts'
 import type { Usage } from '../access/permits.ts'
 import type { ObserveRequest } from '../answer/answer-and-log.ts'
+import type { Readiness } from './ready.ts'
 
 type Metrics = {
   readonly registry: Registry
@@ -23,8 +24,8 @@ type Metrics = {
   readonly countAuditLines: (outcome: 'written' | 'lost', lines: number) => void
   /** Registers the function that returns the held bytes of answers. Each scrape calls it. */
   readonly watchAnswers: (held: () => number) => void
-  /** Registers the function that reads the positions. Each scrape calls it once. It never rejects. */
-  readonly watchPositions: (read: () => Promise<ServedPositions | undefined>) => void
+  /** Registers the function that reads the readiness. Each scrape calls it once. It never rejects. */
+  readonly watchReadiness: (read: () => Promise<Readiness>) => void
 }
 
 const LIMITED_BY = ['key', 'under_way', 'address'] as const
@@ -133,9 +134,9 @@ export const createApiMetrics = (): Metrics => {
       },
     })
   }
-  const watchPositions: Metrics['watchPositions'] = read => {
+  const watchReadiness: Metrics['watchReadiness'] = read => {
     let reading: ReturnType<typeof read> | undefined
-    /** One read for both gauges: a scrape collects them at once. */
+    /** One read for all gauges: a scrape collects them at once. */
     const readOnce = () => {
       reading ??= read().finally(() => {
         reading = undefined
@@ -147,10 +148,21 @@ export const createApiMetrics = (): Metrics => {
       gauge: { readonly reset: () => void },
       set: (positions: ServedPositions, generation: string) => void,
     ): Promise<void> => {
-      const positions = await readOnce()
+      const { positions } = await readOnce()
       gauge.reset()
       if (positions !== undefined) set(positions, positions.generation.name)
     }
+    new Gauge({
+      name: 'api_not_ready',
+      help: 'Why this process cannot answer: 1 each, by the reason on `/readyz`. Absent while it can, and while it stops.',
+      labelNames: ['reason'],
+      registers,
+      async collect() {
+        const { notReady } = await readOnce()
+        this.reset()
+        for (const reason of notReady) if (reason !== 'stopping') this.set({ reason }, 1)
+      },
+    })
     new Gauge({
       name: 'commission_published_until_seconds',
       help: 'Everything published up to this instant is served: seconds since 1970, 0 while not known. Absent while it cannot be read, or is not served.',
@@ -194,6 +206,6 @@ export const createApiMetrics = (): Metrics => {
     countDeliveryTimeout: () => deliveryTimeouts.inc(),
     countAuditLines: (outcome, lines) => auditLines.inc({ outcome }, lines),
     watchAnswers,
-    watchPositions,
+    watchReadiness,
   }
 }

@@ -43,7 +43,7 @@ export const statusPage = (readiness: Readiness, ages: ReturnType<Ages['list']>,
 const reasonOf = (reason: string): Trouble =>
   reason === 'stopping'
     ? { text: 'This process is stopping.' }
-    : { text: `The API cannot answer: ${reason}.`, alert: 'CommissionServedTimeUnknown' }
+    : { text: `The API cannot answer: ${reason}.`, alert: 'CommissionApiNotReady' }
 
 const notServedOf = ({ notServed }: ServedPositions): Trouble[] =>
   [...notServed].map(([partition, reason]) => ({

@@ -20,7 +20,7 @@ export const allMetrics = (): Readonly<Record<'projector' | 'API', readonly Metr
   const api = createApiMetrics()
   api.watchUsage(() => ({}) as never)
   api.watchAnswers(() => 0)
-  api.watchPositions(async () => undefined)
+  api.watchReadiness(async () => ({ notReady: [], positions: undefined }))
   const metricsOf = ({ registry }: { readonly registry: Registry }) =>
     registry.getMetricsAsArray() as unknown as readonly Metric[]
   return { projector: metricsOf(createProjectorMetrics(createProcessMetrics('projector'))), API: metricsOf(api) }

@@ -165,7 +165,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     // On a busy machine the page may first say that Elasticsearch is slow.
     await eventually(async () =>
       expect(await page.locator('.wrong li').allInnerTexts()).toEqual([
-        'The API cannot answer: no_live_generation. Runbook: CommissionServedTimeUnknown',
+        'The API cannot answer: no_live_generation. Runbook: CommissionApiNotReady',
       ]),
     )
     expect(await page.locator('body').innerText()).toContain('The positions of the projection cannot be read now.')

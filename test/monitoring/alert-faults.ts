@@ -18,7 +18,7 @@ export const apiFaults = {
   'more clients connect than the API accepts': { fires: ['CommissionConnectionsTurnedAway'] },
   'Redis is killed': { fires: ['CommissionRateCountedAlone'] },
   'the API does not reach Elasticsearch': {
-    fires: ['CommissionServedTimeUnknown', 'CommissionAvailabilityBurnsFast', 'CommissionAvailabilityBurnsSlowly'],
+    fires: ['CommissionApiNotReady', 'CommissionAvailabilityBurnsFast', 'CommissionAvailabilityBurnsSlowly'],
   },
   'the API is killed': { fires: ['CommissionApiAbsent'] },
 } satisfies AlertFaults

@@ -67,7 +67,7 @@ const unlessMissing = async (check: string, look: () => Promise<Finding[]>): Pro
   }
 }
 
-const RUNBOOK = 'docs/runbooks.md, CommissionServedTimeUnknown'
+const RUNBOOK = 'docs/runbooks.md, CommissionApiNotReady'
 const RUNBOOK_OF_PARTITIONS = 'docs/runbooks.md, CommissionPartitionNotServed'
 
 /** Asks what `/readyz` of the API asks, if something is projected. */

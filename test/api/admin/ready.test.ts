@@ -3,23 +3,24 @@ import { expect, test } from 'vitest'
 import { createApiMetrics } from '../../../api/admin/metrics.ts'
 import { createReadiness } from '../../../api/admin/ready.ts'
 import { READY_TIME_MAX } from '../../../core/reading/limits.ts'
+import { unavailable } from '../../../core/runtime/refusals.ts'
 import { controlIndex } from '../../support/control-index.ts'
 import { generationText, positionText } from '../answers.ts'
 
 const liveWith = (generation: string, floor?: readonly number[] | null) =>
   JSON.stringify({ kind: 'live', body: { generation, floor } })
 
-const setUp = (stored: Record<string, string>) => {
+const setUp = (stored: Record<string, string>, checkKeys: () => Promise<unknown> = async () => undefined) => {
   const { documents, reader } = controlIndex({
     'generation:g1': generationText('g1', 2),
     'position:g1:1': positionText(10, 2_000),
     ...stored,
   })
-  const readiness = createReadiness(reader.readServedPositions, async () => undefined)
-  const { registry, watchPositions } = createApiMetrics()
-  watchPositions(async () => (await readiness()).positions)
+  const readiness = createReadiness(reader.readServedPositions, checkKeys)
+  const { registry, watchReadiness } = createApiMetrics()
+  watchReadiness(readiness)
   const samples = async () =>
-    (await registry.metrics()).split('\n').filter(line => /^commission_(?:published_until|partition_not)/.test(line))
+    (await registry.metrics()).split('\n').filter(line => /^(?:commission_published_until|commission_partition_not|api_not_ready)/.test(line))
   return { documents, readiness, samples }
 }
 
@@ -55,7 +56,10 @@ test('an API that serves no partition is not ready, for each of their reasons', 
 test('while a swap is unfinished the API is not ready: every request is refused', async () => {
   const { documents, readiness, samples } = setUp({ live: liveWith('g1', null) })
   expect((await readiness()).notReady).toEqual(['position_went_back'])
-  expect((await samples()).map(line => line.split('{')[0])).toEqual(Array(2).fill('commission_partition_not_served'))
+  expect((await samples()).map(line => line.split('{')[0])).toEqual([
+    'api_not_ready',
+    ...Array(2).fill('commission_partition_not_served'),
+  ])
   documents.live = liveWith('g1', [10, 11])
   expect((await readiness()).notReady).toEqual([])
 })
@@ -93,6 +97,23 @@ test('a position that stays behind is named in time', async () => {
   const start = performance.now()
   expect((await readiness()).notReady).toEqual(['position_went_back'])
   expect(performance.now() - start).toBeLessThan(READY_TIME_MAX)
+})
+
+test('while no key can be looked up, the reason is a metric, although all partitions are served', async () => {
+  const { samples } = setUp({}, async () => {
+    throw unavailable('keys_not_read_yet')
+  })
+  expect(await samples()).toEqual([
+    'api_not_ready{reason="keys_not_read_yet"} 1',
+    'commission_published_until_seconds{generation="g1",partition="0"} 1',
+    'commission_published_until_seconds{generation="g1",partition="1"} 2',
+  ])
+})
+
+test('a process that stops is no alert', async () => {
+  const { registry, watchReadiness } = createApiMetrics()
+  watchReadiness(async () => ({ notReady: ['stopping'], positions: undefined }))
+  expect(await registry.metrics()).not.toContain('api_not_ready{')
 })
 
 test('without a live generation the API is not ready', async () => {
