@@ -154,7 +154,7 @@ export const createApiMetrics = (): Metrics => {
     }
     new Gauge({
       name: 'api_not_ready',
-      help: 'Why this process cannot answer: 1 each, by the reason on `/readyz`. Absent while it can, and while it stops.',
+      help: 'Reasons on `/readyz` of this process: 1 each. Absent while it is ready, or stops.',
       labelNames: ['reason'],
       registers,
       async collect() {

@@ -93,6 +93,15 @@ test('each alert has a severity, a summary and a paragraph in docs/runbooks.md',
     for (const word of ['**Meaning**', '**Look**', 'ction**', '**Calm**']) expect(text, name).toContain(word)
 })
 
+test('the runbooks of a projector that ends name the stop codes with which records may be lost', () => {
+  const page = readFileSync(join(root, 'docs/runbooks.md'), 'utf8')
+  for (const name of ['CommissionProjectorAbsent', 'CommissionProcessRestarts']) {
+    const [, text = ''] = page.split(`### ${name}\n`)
+    for (const code of ['records_deleted', 'source_changed', 'batch_changed'])
+      expect(text.split('\n#')[0], name).toContain(`\`${code}\``)
+  }
+})
+
 test('the rules and the dashboards name only metrics and labels that the processes have', async () => {
   const all = Object.values(allMetrics()).flat()
   const names = new Set(all.flatMap(({ name }) => [name, `${name}_count`, `${name}_bucket`]))

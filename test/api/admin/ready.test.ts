@@ -20,7 +20,9 @@ const setUp = (stored: Record<string, string>, checkKeys: () => Promise<unknown>
   const { registry, watchReadiness } = createApiMetrics()
   watchReadiness(readiness)
   const samples = async () =>
-    (await registry.metrics()).split('\n').filter(line => /^(?:commission_published_until|commission_partition_not|api_not_ready)/.test(line))
+    (await registry.metrics())
+      .split('\n')
+      .filter(line => /^(?:commission_published_until|commission_partition_not|api_not_ready)/.test(line))
   return { documents, readiness, samples }
 }
 
