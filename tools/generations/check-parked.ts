@@ -1,19 +1,21 @@
 /**
  * Finds records that the live generation has parked and another one has applied. HAZARD: after a swap readers would see
  * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
- * it is forced. Two generations that decide alike have no such records. Also refuses to read such a generation again
- * without the one whose parked records it took over.
+ * it is forced. Two generations of equal rules that were found equal have no such records; others have some if a shard
+ * was lost. Also refuses to read such a generation again without the one whose parked records it took over.
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
 import {
   type Coverage,
+  type Generations,
   getEach,
   getFromPrimaries,
   readGeneration,
   readIndexIds,
   type SearchAnswer,
 } from '../../core/store/index.ts'
+import { pairOf } from '../../schemas/stored/comparisons.ts'
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
@@ -52,7 +54,7 @@ export const refuseUnparked = async (
   const decided = ofLive.map(({ position }) => position)
   const own = await positionsOf(identity, context)
   const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
-  if (decideAlike(identity, live)) return { to, undecided: 0 }
+  if (parkAlike(identity, live, await readAll(context))) return { to, undecided: 0 }
   const refusal = force === undefined ? 'Nothing is changed. Try again, or --force with a reason' : undefined
   refuseUncompared(await assertOwnIndices(live, context), refusal, context)
   if (from === undefined) {
@@ -98,8 +100,12 @@ const refuseReadAgain = (
   say(`${what} (forced: ${force})`)
 }
 
-/** Same rules, and neither follows another generation: both park the same records. */
-const decideAlike = (a: GenerationBody, b: GenerationBody): boolean =>
+/** Whether both are known to park the same records: equal rules, neither follows another one, and found equal. */
+const parkAlike = (a: GenerationBody, b: GenerationBody, { compared }: Generations): boolean =>
+  decideAlike(a, b) && compared[pairOf(a.generation, b.generation)]?.found === 'equal'
+
+/** Same rules, and neither follows another generation: both park the same records if no documents were lost. */
+export const decideAlike = (a: GenerationBody, b: GenerationBody): boolean =>
   a.rules_version === b.rules_version && a.follows === undefined && b.follows === undefined
 
 /** Yields the parked records from these positions on, page by page. @throws CommandError if a shard does not answer */

@@ -147,6 +147,15 @@ const whyNotNoted = (
   return isOlder ? 'another comparison found a difference meanwhile' : undefined
 }
 
+const refusalOf = (name: string, other: string, why: string): CommandError =>
+  new CommandError(`${name} ${why}: npx commission projection verify ${other} ${name}, or --force with a reason`)
+
+/** @throws CommandError if a generation was found different from the live one */
+export const assertNotDifferent = ({ compared }: Pick<Generations, 'compared'>, name: string, live: string): void => {
+  if (compared[pairOf(name, live)]?.found !== 'different') return
+  throw refusalOf(name, live, `was found different from ${live}`)
+}
+
 /**
  * @param side the generation to be made live, with its copy
  * @param reached its positions
@@ -159,8 +168,7 @@ export const assertComparedEqual = (
   reached: Positions,
 ): void => {
   const [name, other] = [side[0].generation, live[0].generation]
-  const refusal = (why: string): CommandError =>
-    new CommandError(`${name} ${why}: npx commission projection verify ${other} ${name}, or --force with a reason`)
+  const refusal = (why: string): CommandError => refusalOf(name, other, why)
   const note = now.compared[pairOf(name, other)]
   if (note === undefined) {
     const isOld = now.verified[name] === other
@@ -170,7 +178,7 @@ export const assertComparedEqual = (
         : `was not found equal to ${other}`,
     )
   }
-  if (note.found === 'different') throw refusal(`was found different from ${other}`)
+  assertNotDifferent(now, name, other)
   const { rules_versions, copies } = sidesOf(side, live)
   if (rules_versions.some((version, index) => version !== note.rules_versions[index])) {
     throw refusal(`was found equal to ${other} under other rules`)

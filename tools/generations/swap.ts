@@ -1,7 +1,8 @@
 /**
  * Makes another generation live, by a single write that every API process sees with its next request. Promises: the new
  * generation has reached what the live one has published, also before a restore, so that no reader's position goes
- * back; `verify` found it equal to the live one, or the operator forces the swap with a reason.
+ * back; `verify` found it equal to the live one, or the operator forces the swap with a reason. A rollback under equal
+ * rules needs a reason only if `verify` found a difference.
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
@@ -10,8 +11,8 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
-import { refuseUnparked } from './check-parked.ts'
-import { assertComparedEqual, copyAt } from './compared.ts'
+import { decideAlike, refuseUnparked } from './check-parked.ts'
+import { assertComparedEqual, assertNotDifferent, copyAt } from './compared.ts'
 import {
   assertOfOneSource,
   identityOf,
@@ -35,7 +36,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Co
     const why = now.building === generation ? 'is still being made' : 'is not kept up'
     throw new CommandError(`${generation} ${why} (npx commission projection list)`)
   }
-  await makeLive(generation, now.live, force, force === undefined, context)
+  await makeLive(generation, now.live, force, false, context)
   context.say(
     `${generation} is live${force === undefined ? '' : ` (forced: ${force})`}; ${now.live} is kept up, to go back to`,
   )
@@ -50,7 +51,7 @@ export const rollback = async (
   const { live, previous, active } = await readAll(context)
   if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
   if (!active.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
-  await makeLive(previous, live, force, false, context)
+  await makeLive(previous, live, force, true, context)
   context.say(`${previous} is live again; ${live} is kept up`)
   printLive({ live: previous, previous: live }, json, context)
   return exitCodes.done
@@ -65,14 +66,14 @@ const printLive = (
 }
 
 /**
- * @param mustBeEqual whether `verify` must have found it equal to the generation before
+ * @param isBack whether it was live before: then it need not have been compared
  * @throws CommandError if somebody else changed the live generation meanwhile
  */
 const makeLive = async (
   generation: string,
   before: string,
   force: string | undefined,
-  mustBeEqual: boolean,
+  isBack: boolean,
   context: CommandContext,
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
@@ -86,14 +87,15 @@ const makeLive = async (
     throw new CommandError(`${what}: drop it, and make one beside ${before}`)
   }
   const refuseUnequal = async (): Promise<(now: Generations) => void> => {
-    if (!mustBeEqual) return () => undefined
+    if (force !== undefined || (isBack && !decideAlike(identity, liveIdentity))) return () => undefined
+    if (isBack) return now => assertNotDifferent(now, generation, before)
     const [ours, theirs] = [await sideNow(identity, context), await sideNow(liveIdentity, context)]
     const reached = ours.positions.map(({ position }) => position)
     return now => assertComparedEqual(now, ours.side, theirs.side, reached)
   }
   // Check before the long waits, and again inside the change: `verify` may store another result meanwhile.
-  const refuseNow = await refuseUnequal()
-  refuseNow(await readAll(context))
+  // A rollback first names the parked records.
+  if (!isBack) (await refuseUnequal())(await readAll(context))
   await warnOfPublished(liveIdentity, generation, context)
   await finishSwap(steps)
   let checked = await refuseUnparked(identity, liveIdentity, undefined, force, context)

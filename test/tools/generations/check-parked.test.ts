@@ -1,6 +1,6 @@
-/** Records that the live generation parks while a rollback to other rules waits and checks. */
+/** Records that the live generation parks, and that a rollback or a forced swap would show as applied. */
 import { describe, expect, test } from 'vitest'
-import { rollback } from '../../../tools/generations/swap.ts'
+import { rollback, swap } from '../../../tools/generations/swap.ts'
 import { SWAP_WAIT_MS } from '../../../tools/limits.ts'
 import { sending } from '../../support/answering.ts'
 import { given } from './swap-world.ts'
@@ -81,5 +81,38 @@ describe('a rollback to other rules', () => {
     expect(state.live.generation).toBe('g2')
     await rollback('g2 parks everything')
     expect(state.live.generation).toBe('g1')
+  })
+})
+
+describe('under equal rules, after a lost shard,', () => {
+  const different = { compared: { 'g1 g2': { found: 'different' } } }
+  const previous = { generation: 'g2', previous: 'g1' }
+  const back = { force: undefined, json: false }
+  const positions = { g1: [5, 7], g2: [5, 7] }
+
+  test.each([
+    ['found different', different],
+    ['that was never compared', {}],
+  ])('a rollback from a generation %s is refused for a record that it parked; a reason makes it', async (_, note) => {
+    const its = given({ live: { ...previous, ...note }, positions, parked: { g1: [], g2: ['t:1:6'] } })
+    await expect(rollback(back, its.context)).rejects.toThrow('1 record that g2 parked is applied in g1: t:1:6')
+    expect(its.state.live.generation).toBe('g2')
+    await rollback({ ...back, force: 'it was looked at' }, its.context)
+    expect(its.said[0]).toContain('t:1:6 (forced: it was looked at)')
+    expect(its.state.live.generation).toBe('g1')
+  })
+
+  test('a forced swap names the records that the live generation parked', async () => {
+    const its = given({ live: different, positions, parked: { g1: ['t:1:6'], g2: [] } })
+    await swap({ generation: 'g2', force: 'g1 lost a shard', json: false }, its.context)
+    expect(its.said[0]).toContain('1 record that g1 parked is applied in g2: t:1:6')
+  })
+
+  test('a rollback to a generation that was found different needs a reason, also without such records', async () => {
+    const its = given({ live: { ...previous, ...different }, positions })
+    await expect(rollback(back, its.context)).rejects.toThrow('g1 was found different from g2')
+    expect(its.state.live.generation).toBe('g2')
+    await rollback({ ...back, force: 'it was looked at' }, its.context)
+    expect(its.state.live.generation).toBe('g1')
   })
 })
