@@ -148,7 +148,7 @@ const findSpare = async (context: RebuildSteps): Promise<string | undefined> => 
     if (name === live) continue
     const found = await readGeneration(name, { request: context.send, prefix: context.prefix })
     const isOurs = found?.rules_version === (context.rulesVersion ?? RULES_VERSION) && found.layout === layout
-    if (isOurs && found.topic === context.topics.events) return name
+    if (isOurs && found.topic === context.topics.events && found.redacted_to === undefined) return name
   }
   return undefined
 }

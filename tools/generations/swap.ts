@@ -2,7 +2,7 @@
  * Makes another generation live, by a single write that every API process sees with its next request. Promises: the new
  * generation has reached what the live one has published, also before a restore, so that no reader's position goes
  * back; `verify` found it equal to the live one, or the operator forces the swap with a reason. A rollback under equal
- * rules needs a reason only if `verify` found a difference.
+ * rules needs a reason only if `verify` found a difference. One with texts that were redacted since needs a reason, too.
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
@@ -80,6 +80,7 @@ const makeLive = async (
   const [identity, liveIdentity] = [await identityOf(generation, context), await recordedIdentityOf(before, context)]
   // `adopt --archive` may have skipped it: no projector of the present topics keeps it up.
   assertOfOneSource(identity, liveIdentity)
+  refuseOpenTexts(identity, liveIdentity, force, context)
   const { independentFrom } = await readAll(context)
   const isFollowing = identity.follows !== undefined && independentFrom[generation] === undefined
   if (isFollowing && identity.follows !== before) {
@@ -128,6 +129,23 @@ const makeLive = async (
 const sideNow = async (identity: GenerationBody, context: CommandContext) => {
   const positions = await positionDocumentsOf(identity, context)
   return { positions, side: [identity, copyAt(identity, positions)] as const }
+}
+
+/** @throws CommandError without `force` if readers would see texts again that were redacted */
+const refuseOpenTexts = (
+  { generation, redacted_to }: GenerationBody,
+  live: GenerationBody,
+  force: string | undefined,
+  { say }: CommandContext,
+): void => {
+  if (redacted_to === undefined) return
+  const what = `${generation} was made before the log was redacted, and has the open texts`
+  if (live.redacted_to !== undefined) {
+    say(`warning: ${what}, as ${live.generation} has: rebuild makes one without`)
+    return
+  }
+  if (force === undefined) throw new CommandError(`${what}: drop it, or --force with a reason`)
+  say(`${what} (forced: ${force})`)
 }
 
 /**

@@ -3,16 +3,25 @@ import { expect, test } from 'vitest'
 import { type RebuildSteps, rebuild } from '../../../tools/generations/rebuild.ts'
 import { given } from './swap-world.ts'
 
+/** Other steps, and where the log of g1 was redacted. */
+type Of = Partial<RebuildSteps> & { readonly redactedTo?: readonly number[] }
+
 /** Asks Kafka only to make a generation. */
-const run = async (live: object, unlessSpare: boolean, of: object = {}, hidden: readonly string[] = []) => {
-  const { context, said } = given({ live, positions: { g1: [0, 0], g2: [0, 0] }, hidden })
+const run = async (live: object, unlessSpare: boolean, of: Of = {}, hidden: readonly string[] = []) => {
+  const { redactedTo, ...others } = of
+  const { context, said } = given({
+    live,
+    positions: { g1: [0, 0], g2: [0, 0] },
+    hidden,
+    ...(redactedTo && { redactedTo }),
+  })
   const describeCluster = async () => {
     throw new Error(['makes a generation', ...said].join('; '))
   }
   const kafka = {
     admin: () => ({ connect: async () => undefined, disconnect: async () => undefined, describeCluster }),
   }
-  const steps = { ...context, kafka, topics: { events: 't', 'api-keys': 'k' }, rulesVersion: 1, layout: 1, ...of }
+  const steps = { ...context, kafka, topics: { events: 't', 'api-keys': 'k' }, rulesVersion: 1, layout: 1, ...others }
   return { code: await rebuild({ maxRate: 1, unlessSpare, json: false }, steps as unknown as RebuildSteps), said }
 }
 const spare = { kept: ['g1', 'g2'] }
@@ -32,6 +41,7 @@ test.each([
   ['beside one of other rules', spare, true, { rulesVersion: 2 }],
   ['beside one of an older layout', spare, true, { layout: 3 }],
   ['beside one of another topic', spare, true, { topics: { events: 'other', 'api-keys': 'k' } }],
+  ['beside one that has texts that were redacted since', { ...spare, generation: 'g2' }, true, { redactedTo: [0, 0] }],
 ])('%s a generation is made', async (_, live, unlessSpare, of) => {
   await expect(run(live, unlessSpare, of)).rejects.toThrow('makes a generation')
 })

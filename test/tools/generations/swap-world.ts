@@ -11,6 +11,8 @@ type Given = {
   readonly cluster?: string
   /** Of g1: the ends of the redacted log. */
   readonly redactedTo?: readonly number[]
+  /** Whether the log of g2 was redacted there, too. */
+  readonly ofBoth?: boolean
   readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
   /** After a restore: the positions from which each generation is served. */
   readonly servedFrom?: Readonly<Partial<Record<'g1' | 'g2', readonly number[]>>>
@@ -25,6 +27,7 @@ export const given = ({
   follows,
   cluster = 'c',
   redactedTo,
+  ofBoth = false,
   positions,
   servedFrom = {},
   parked = { g1: [], g2: [] },
@@ -50,7 +53,7 @@ export const given = ({
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     const cluster_id = generation === 'g2' ? cluster : 'c'
     const ids = hidden === undefined ? {} : recordedIds([`p-${generation}-parked`])
-    const redacted = generation === 'g1' && redactedTo !== undefined ? { redacted_to: redactedTo } : {}
+    const redacted = (generation === 'g1' || ofBoth) && redactedTo !== undefined ? { redacted_to: redactedTo } : {}
     return {
       kind,
       body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed, ...redacted, ...ids },

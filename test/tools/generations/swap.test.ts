@@ -216,6 +216,25 @@ test('neither a rollback nor a forced swap goes to a generation of another sourc
   expect(time()).toBe(0)
 })
 
+test('a generation with texts that were redacted since becomes live again only for a reason, and is named', async () => {
+  const back = { force: undefined, json: false }
+  const positions = { g1: [5, 7], g2: [5, 7] }
+  const its = given({ live: { generation: 'g2', previous: 'g1' }, redactedTo: [5, 7], positions })
+  await expect(rollback(back, its.context)).rejects.toThrow('g1 was made before the log was redacted')
+  expect(its.state.live.generation).toBe('g2')
+  await rollback({ ...back, force: 'g2 is wrong' }, its.context)
+  expect(its.said[0]).toContain('has the open texts (forced: g2 is wrong)')
+  expect(its.state.live.generation).toBe('g1')
+})
+
+test('a swap between two generations from before a redaction warns that readers still see the texts', async () => {
+  const positions = { g1: [5, 7], g2: [5, 7] }
+  const its = given({ live: verified, redactedTo: [5, 7], ofBoth: true, positions })
+  await swap({ ...toG2, force: 'rep_1 is redacted' }, its.context)
+  expect(its.said[0]).toMatch(/^warning: g2 was made before the log was redacted/)
+  expect(its.state.live.generation).toBe('g2')
+})
+
 test('a rollback waits like a swap', async () => {
   const live = { generation: 'g2', previous: 'g1', floor: [5, 7] }
   const { state, reached, world, time, context } = given({ live, positions: { g1: [5, 3], g2: [5, 7] } })
