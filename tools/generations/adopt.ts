@@ -23,7 +23,6 @@ import {
   assertSameSource,
   connectAdmin,
   describeSource,
-  differingField,
   type Ends,
   fetchEnds,
   type GenerationBody,
@@ -54,7 +53,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeBalances, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { refuseWithoutFollowed } from './check-parked.ts'
-import { isInTopic } from './compare-positions.ts'
+import { assertItsSource, isInTopic, refuseBeforeGrown } from './compare-positions.ts'
 import { forgetComparisons } from './compared.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
 import {
@@ -112,6 +111,7 @@ export const takeOver = async (
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const generations = await readAll(context)
+  await refuseBeforeGrown(generations, context)
   const names = await writableOf([API_KEYS_GENERATION, ...namesOf(generations)], generations.live, context)
   const topicOf = ({ generation }: GenerationBody): string =>
     topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
@@ -286,26 +286,6 @@ const removeFromAll = async (
     if (await skipBadSpare(name, live, removing, context)) hasRemoved = true
   }
   return hasRemoved
-}
-
-/** @throws CommandError if the topics are other ones: a projector would refuse them */
-const assertItsSource = async (
-  name: string,
-  topics: KafkaContext['topics'],
-  admin: Parameters<typeof describeSource>[0],
-  context: KafkaContext,
-): Promise<void> => {
-  const stored = await readStored<GenerationDocument>(generationId(name), context)
-  const topic = topics[name === API_KEYS_GENERATION ? 'api-keys' : 'events']
-  const source = await describeSource(admin, topic)
-  const expected = stored?._source.body ?? source
-  const field = differingField(expected, source)
-  if (field !== 'cluster_id' && field !== 'topic_id') return
-  const [had, has] = [`${name} was made from ${expected[field]}`, `${topic} has ${field} ${source[field]}`]
-  const what = `no index was replaced, but ${has}, and ${had}`
-  throw new CommandError(
-    `${what}. For restored topics: npx commission projection adopt --archive DIR. Nothing is changed`,
-  )
 }
 
 type Replaced = {

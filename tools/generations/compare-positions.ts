@@ -1,10 +1,14 @@
 /**
  * In: a generation with its positions, and an archive or a topic. Out: nothing, if it has what the generation has read.
- * Can go wrong: the first partition that has less, or another record at the position, is named.
+ * Can go wrong: the first partition that has less, or another record at the position, is named. The topic, or that of
+ *   the snapshot, is another one.
  */
 
+import type { Admin } from 'kafkajs'
 import { recordHash } from '../../core/ledger/index.ts'
 import {
+  describeSource,
+  differingField,
   type Ends,
   endOfPartition,
   firstChanged,
@@ -12,8 +16,17 @@ import {
   type LogReader,
   type Pause,
 } from '../../core/log/index.ts'
-import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
+import { type Generations, readGeneration, readIndexIds } from '../../core/store/index.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  type PositionDocument,
+} from '../../schemas/stored/documents.ts'
+import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
+import { namesOf, readStored, recordedIdentityOf } from './generations.ts'
 
 type HasRead = {
   readonly generation: { readonly _source: GenerationDocument }
@@ -90,3 +103,44 @@ export const assertInTopic = async (
 
 const MISSING =
   'Restore an archive that reaches the position; if there is none, project again (docs/archive.md, "The archive ends before the projection")'
+
+/** @throws CommandError if the topics are other ones: a projector would refuse them */
+export const assertItsSource = async (
+  name: string,
+  topics: KafkaContext['topics'],
+  admin: Admin,
+  context: KafkaContext,
+): Promise<void> => {
+  const stored = await readStored<GenerationDocument>(generationId(name), context)
+  const topic = topics[name === API_KEYS_GENERATION ? 'api-keys' : 'events']
+  const source = await describeSource(admin, topic)
+  const expected = stored?._source.body ?? source
+  const field = differingField(expected, source)
+  if (field !== 'cluster_id' && field !== 'topic_id') return
+  const [had, has] = [`${name} was made from ${expected[field]}`, `${topic} has ${field} ${source[field]}`]
+  const what = `no index was replaced, but ${has}, and ${had}`
+  throw new CommandError(
+    `${what}. For restored topics: npx commission projection adopt --archive DIR. Nothing is changed`,
+  )
+}
+
+/**
+ * A snapshot from before `grow --swap` has the old topic as the source of its live generation. Only the new topic has
+ * the events since that swap, and only the operator knows whether there was one.
+ * @throws CommandError if the control index was restored, and has a generation of a topic that nobody has swapped to
+ */
+export const refuseBeforeGrown = async (all: Generations, context: CommandContext): Promise<void> => {
+  const steps = { request: context.send, prefix: context.prefix }
+  const { topic, indices } = await recordedIdentityOf(all.live, context)
+  const control = controlIndexOf(context.prefix)
+  if ((await readIndexIds([], steps))[control] === indices?.[control]) return
+  for (const name of namesOf(all)) {
+    const other = (await readGeneration(name, steps))?.topic
+    if (other === undefined || other === topic || other === all.grown?.topic) continue
+    const what = `this snapshot has ${all.live} of ${topic} live, and ${name} of ${other} beside it. ${GROWN} ${other}`
+    throw new CommandError(`${what}: never delete it, ${PROJECT_IT}. Else: npx commission projection drop ${name}`)
+  }
+}
+
+const GROWN = 'If grow --swap has ended since, the events since then are only in'
+const PROJECT_IT = 'and project it under another prefix (docs/generations.md, "A snapshot from before grow --swap")'

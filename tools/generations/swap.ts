@@ -2,7 +2,7 @@
  * Makes another generation live, by a single write that every API process sees with its next request. Promises: the new
  * generation has reached what the live one has published, also before a restore, so that no reader's position goes
  * back; `verify` found it equal to the live one, or the operator forces the swap with a reason. A rollback under equal
- * rules needs a reason only if `verify` found a difference. One with texts that were redacted since needs a reason, too.
+ * rules needs a reason only if `verify` found a difference. A generation with texts that were redacted since needs one.
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'

@@ -190,7 +190,7 @@ export const openCopy = async (steps: CopySteps): Promise<Copy> => {
 }
 
 const OTHER_CONTENT =
-  'Publishers must not use it before the swap. If only earlier tries are in it, delete it, and run the same again'
+  'Publishers must not use it before the swap. If it was swapped to before a snapshot was restored, never delete it: docs/generations.md, "A snapshot from before grow --swap". If only earlier tries are in it, delete it, and run the same again'
 
 const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index)

@@ -153,6 +153,9 @@ const change = (engine: MemoryElasticsearch, fields: object): void => {
   engine.definitions = definedIndices('p', body)
 }
 
+const idsOf = (generation: keyof typeof indicesOf) =>
+  Object.fromEntries(indicesOf[generation].map(name => [name, uuidOf(name)]))
+
 /** Runs adopt again and again: each time the first run is killed at a later request. */
 const untilNothingKills = async (
   create: () => ReturnType<typeof world>,
@@ -290,4 +293,29 @@ test('adopt forgets which generations were found equal to the one that is read a
     const isTakenOver = !JSON.stringify(engine.all('p-control')[generationId('g1')]).includes('"before"')
     if (isTakenOver || isOver) expect(Object.keys(compared), killed).toEqual(['g2 g3'])
   })
+})
+
+test('adopt refuses a snapshot from before the swap of a grown topic, which alone has the events since, until g2 is dropped', async () => {
+  const { engine, adopt } = world(() => undefined)
+  const live = (body: object) =>
+    engine.put('p-control', LIVE_ID, 2, { kind: 'live', body: { generation: 'g1', ...body } })
+  const body = { generation: 'g2', topic: 't-9', cluster_id: 'c', partitions: 2, rules_version: 1 }
+  engine.put('p-control', generationId('g2'), 1, { kind: 'generation', body })
+  live({ kept: ['g1', 'g2'] })
+  // Only a shard was lost: the control index knows of each swap, and g2 is skipped.
+  change(engine, { indices: { ...idsOf('g1'), 'p-g1-payouts': 'before' } })
+  expect(await adopt()).toBe(0)
+  for (const of of [{ kept: ['g1', 'g2'] }, { kept: ['g1'], building: 'g2' }]) {
+    live(of)
+    change(engine, { indices: { ...idsOf('g1'), 'p-control': 'before' } })
+    const before = JSON.stringify(engine.all('p-control'))
+    await expect(adopt()).rejects.toThrow('the events since then are only in t-9: never delete it')
+    expect(JSON.stringify(engine.all('p-control'))).toBe(before)
+  }
+  // As after that swap: g2 has the topic before, or it was dropped.
+  for (const of of [{ kept: ['g1', 'g2'], grown: { topic: 't-9', cluster_id: 'c', ends: [0, 0] } }, { kept: ['g1'] }]) {
+    live(of)
+    change(engine, { indices: { ...idsOf('g1'), 'p-control': 'before' } })
+    expect(await adopt()).toBe(0)
+  }
 })
