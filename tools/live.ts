@@ -17,8 +17,9 @@ import {
 } from '../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
 import { withPlainNames } from '../schemas/stored/live-names.ts'
+import { findUncompared } from './documents/shards.ts'
 import { CommandError } from './failures.ts'
-import { assertOwnIndices, servedDocumentsOf, servedPositionsOf } from './generations/generations.ts'
+import { servedDocumentsOf, servedPositionsOf } from './generations/generations.ts'
 import { POLL_MS } from './limits.ts'
 
 export type LiveStream = {
@@ -36,7 +37,7 @@ export type Live = Readonly<Record<Stream, LiveStream>>
  */
 export const readLive = async (send: Send, prefix: string): Promise<Live> => {
   const compared = async (one: LiveStream): Promise<LiveStream> => {
-    return { ...one, unknownShard: await assertOwnIndices(one.identity, { send, prefix }) }
+    return { ...one, unknownShard: await findUncompared(one.identity, { send, prefix }) }
   }
   const { events, 'api-keys': keys } = await recordedLive(send, prefix)
   return { events: await compared(events), 'api-keys': await compared(keys) }
@@ -45,23 +46,6 @@ export const readLive = async (send: Send, prefix: string): Promise<Live> => {
 /** Returns a recorded shard of either stream that could not be compared when `readLive` read them. */
 export const unknownShardIn = ({ events, 'api-keys': keys }: Live): string | undefined =>
   events.unknownShard ?? keys.unknownShard
-
-/**
- * As the API before a checkpoint: documents may be missing in a shard that cannot be compared.
- * @param refusal the end of the error, such as "Nothing was signed"; undefined for a command that only warns
- * @throws CommandError
- */
-export const refuseUncompared = (
-  shard: string | undefined,
-  refusal: string | undefined,
-  { say }: { readonly say: (line: string) => void },
-): void => {
-  if (shard === undefined) return
-  const what = `the shard ${shard} cannot be compared with the recorded one, and documents may be missing`
-  const advice = 'its node may be away, or this user lacks monitor on the indices (docs/access.md)'
-  if (refusal !== undefined) throw new CommandError(`${what}: ${advice}. ${refusal}`)
-  say(`${what}: ${advice}`)
-}
 
 /** As `readLive`, if no partition of it is read again after a restore. @throws also as `servedPositionsOf` */
 export const readServedLive = async (send: Send, prefix: string): Promise<Live> => {

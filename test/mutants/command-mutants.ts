@@ -6,7 +6,7 @@ const ONE_ORGANIZATION = 'test/flow/one-organization.long.test.ts'
 export const commandMutants: readonly Mutant[] = [
   {
     name: 'commands answer from restored indices',
-    inside: 'assertOwnIndices',
+    inside: 'findUncompared',
     find: 'if (identity.indices === undefined) return undefined',
     replace: 'if (identity.indices !== undefined) return undefined',
     flow: 'test/faults/restored-copy.test.ts',

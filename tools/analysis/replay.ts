@@ -83,7 +83,14 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     say(`${sandboxLabel(generation)} ${how}: ${records} records, up to ${describeUntil(sandbox)}`)
     return exitCodes.done
   }
-  if (isReplayed(await withRetries(context, reached))) return report('exists already')
+  const assertOurs = async (): Promise<void> => {
+    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
+    await assertNotAnew(identity, context)
+  }
+  if (isReplayed(await withRetries(context, reached))) {
+    await withRetries(context, assertOurs)
+    return report('exists already')
+  }
 
   const { bounds, org } = sandbox
   const stream = {
@@ -91,10 +98,6 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     bounds,
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),
-  }
-  const assertOurs = async (): Promise<void> => {
-    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
-    await assertNotAnew(identity, context)
   }
   /** After a failure: if somebody has dropped the sandbox, reports this as the cause. */
   const unlessDropped = async (error: unknown): Promise<never> => {

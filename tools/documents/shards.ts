@@ -1,6 +1,55 @@
-/** Whether all shards took part in an answer of Elasticsearch: if not, a list would be short, or a count too low. */
-import { type Answer, type Coverage, causeType } from '../../core/store/index.ts'
+/**
+ * Whether all shards took part in an answer of Elasticsearch, and are the recorded ones: if not, a list would be short,
+ * or a count too low.
+ */
+import type { GenerationBody } from '../../core/log/index.ts'
+import { type Answer, assertSameIndices, type Coverage, causeType } from '../../core/store/index.ts'
+import { missingAmong } from '../../schemas/stored/shard-ids.ts'
+import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
+
+type Recorded = Pick<GenerationBody, 'generation' | 'indices' | 'shards' | 'lost'>
+
+/**
+ * A restored index can lack the last records, and have keys and payouts in an earlier state: nothing is answered from
+ * it before it is taken over, as by the API. Of a generation of an older version no ids are known.
+ * @param refusal as of `refuseUncompared`: each command says what it does about a shard that cannot be compared
+ * @throws StopError `index_missing`, `index_replaced`; also as `refuseUncompared`
+ */
+export const assertOwnIndices = async (
+  identity: Recorded,
+  refusal: string | undefined,
+  context: Pick<CommandContext, 'send' | 'prefix' | 'say'>,
+): Promise<void> => refuseUncompared(await findUncompared(identity, context), refusal, context)
+
+/**
+ * As `assertOwnIndices`, for a caller that refuses later.
+ * @returns a recorded shard that could not be compared: it has no id now, or the user has no right to ask for it
+ */
+export const findUncompared = async (
+  identity: Recorded,
+  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
+): Promise<string | undefined> => {
+  if (identity.indices === undefined) return undefined
+  return missingAmong(identity.shards, await assertSameIndices(identity, { request: send, prefix }))[0]
+}
+
+/**
+ * As the API before a checkpoint: documents may be missing in a shard that cannot be compared.
+ * @param refusal the end of the error, such as "Nothing was signed"; undefined for a command that only warns
+ * @throws CommandError
+ */
+export const refuseUncompared = (
+  shard: string | undefined,
+  refusal: string | undefined,
+  { say }: Pick<CommandContext, 'say'>,
+): void => {
+  if (shard === undefined) return
+  const what = `the shard ${shard} cannot be compared with the recorded one, and documents may be missing`
+  const advice = 'its node may be away, or this user lacks monitor on the indices (docs/access.md)'
+  if (refusal !== undefined) throw new CommandError(`${what}: ${advice}. ${refusal}`)
+  say(`${what}: ${advice}`)
+}
 
 /** Of a search. Elasticsearch does not count a shard that no node has as failed. */
 const isComplete = ({ status, body: { _shards, timed_out } }: Answer<Coverage>): boolean =>

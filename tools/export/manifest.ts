@@ -9,9 +9,9 @@ import { partitionOf } from '../../schemas/partition.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
+import { findUncompared, refuseUncompared } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
-import { assertOwnIndices, recordedIdentityOf } from '../generations/generations.ts'
-import { refuseUncompared } from '../live.ts'
+import { recordedIdentityOf } from '../generations/generations.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { AS_USUAL, writeWhole } from '../whole-file.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
@@ -34,7 +34,7 @@ export const sourceOf =
   (context: CommandContext) =>
   async (generation: string, org: string): Promise<ManifestSource> => {
     const identity = await recordedIdentityOf(generation, context)
-    const unknownShard = await assertOwnIndices(identity, context)
+    const unknownShard = await findUncompared(identity, context)
     const { topic, partitions, rules_version, sandbox } = identity
     const source = { topic, partition: partitionOf(org, partitions), rules_version, ...(sandbox && { sandbox }) }
     return { ...source, ...(unknownShard !== undefined && { unknownShard }) }

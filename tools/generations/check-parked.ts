@@ -19,11 +19,11 @@ import { pairOf } from '../../schemas/stored/comparisons.ts'
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
-import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
+import { assertOwnIndices, assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
-import { lagOf, refuseUncompared } from '../live.ts'
-import { assertOwnIndices, positionDocumentsOf, positionsOf, readAll } from './generations.ts'
+import { lagOf } from '../live.ts'
+import { positionDocumentsOf, positionsOf, readAll } from './generations.ts'
 
 /** Offsets by partition. */
 type Positions = readonly number[]
@@ -34,6 +34,9 @@ type Checked = {
   /** The number of records that the live generation has parked, and that the other one has not decided yet. */
   readonly undecided: number
 }
+
+/** The end of a refusal of a swap without `--force`. */
+export const REFUSED_UNFORCED = 'Nothing is changed. Try again, or --force with a reason'
 
 /**
  * If no parked record is undecided, the check covers all that the live generation had published when the search began:
@@ -55,8 +58,8 @@ export const refuseUnparked = async (
   const own = await positionsOf(identity, context)
   const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (parkAlike(identity, live, await readAll(context))) return { to, undecided: 0 }
-  const refusal = force === undefined ? 'Nothing is changed. Try again, or --force with a reason' : undefined
-  refuseUncompared(await assertOwnIndices(live, context), refusal, context)
+  const refusal = force === undefined ? REFUSED_UNFORCED : undefined
+  await assertOwnIndices(live, refusal, context)
   if (from === undefined) {
     const servedFrom = ofLive.map(({ position, serve_from = 0, removing }) => (removing ? position + 1 : serve_from))
     refuseReadAgain(lagOf(servedFrom, decided), live, force, context)

@@ -11,9 +11,10 @@ import { changeGenerations, type Generations, generationIdOf, readGeneration } f
 import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
+import { assertOwnIndices } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
-import { assertOwnIndices, positionDocumentsOf, recordsBefore } from './generations.ts'
+import { positionDocumentsOf, recordsBefore } from './generations.ts'
 
 /** Next offsets by partition. */
 type Positions = readonly number[]
@@ -48,13 +49,15 @@ export const copyAt = (
 /**
  * @param label of the generation, for the message
  * @param copy that was read, by `copyAt`
- * @throws CommandError if it is another one by now; StopError if its indices were replaced
+ * @param refusal as of `assertOwnIndices`
+ * @throws CommandError if it is another one by now; also as `assertOwnIndices`
  */
 export const assertSameCopy = async (
   label: string,
   copy: string,
   identity: GenerationBody,
-  context: Pick<CommandContext, 'send' | 'prefix'>,
+  refusal: string | undefined,
+  context: Pick<CommandContext, 'send' | 'prefix' | 'say'>,
 ): Promise<void> => {
   const now = await readGeneration(identity.generation, { request: context.send, prefix: context.prefix })
   if (now === undefined) throw new CommandError(`${label} was dropped meanwhile`)
@@ -62,7 +65,7 @@ export const assertSameCopy = async (
     const how = identity.sandbox ? 'made anew' : 'made anew, or read again after adopt or rewind,'
     throw new CommandError(`${label} was ${how} meanwhile: run the same again`)
   }
-  await assertOwnIndices(identity, context)
+  await assertOwnIndices(identity, refusal, context)
 }
 
 /** Forgets what was compared with a generation: its documents may become others. */

@@ -39,16 +39,18 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
   const { a, b, org: asked, html } = options
   if (html !== undefined) await assertWritable(html)
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
-  const [ours, theirs] = [await findAny(a, context), await findAny(b, context)]
-  assertOfOneSource(ours.identity, theirs.identity)
-  const org = onlyOrganization(asked, [a, ours.identity], [b, theirs.identity])
-  const partition = org === undefined ? undefined : partitionOf(org, ours.identity.partitions)
-  const onlyPartition = [ours, theirs].some(({ identity }) => identity.sandbox?.org) ? partition : undefined
   const notes: string[] = []
   const note = (text: string): void => {
     context.say(text)
     notes.push(text)
   }
+  // Also on a page: what differs there may be missing here.
+  const noting = { ...context, say: note }
+  const [ours, theirs] = [await findAny(a, noting), await findAny(b, noting)]
+  assertOfOneSource(ours.identity, theirs.identity)
+  const org = onlyOrganization(asked, [a, ours.identity], [b, theirs.identity])
+  const partition = org === undefined ? undefined : partitionOf(org, ours.identity.partitions)
+  const onlyPartition = [ours, theirs].some(({ identity }) => identity.sandbox?.org) ? partition : undefined
   const readSide = async ({ identity, context }: typeof ours) => {
     const documents = await servedDocumentsOf(identity, context, partition)
     return { copy: copyAt(identity, documents), positions: documents.map(({ position }) => position) }
@@ -87,8 +89,8 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
     await write.end()
   }
   // Each kind was read at another moment, by name.
-  await assertSameCopy(a, ofA.copy, ours.identity, ours.context)
-  await assertSameCopy(b, ofB.copy, theirs.identity, theirs.context)
+  await assertSameCopy(a, ofA.copy, ours.identity, undefined, ours.context)
+  await assertSameCopy(b, ofB.copy, theirs.identity, undefined, theirs.context)
   reportTotals(before, after, [a, b], context)
   const { owed, paid, line, record } = counts
   const summary =

@@ -3,7 +3,6 @@ import type { Admin } from 'kafkajs'
 import { differingField, type Ends, endOfPartition, type GenerationBody, withRight } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import {
-  assertSameIndices,
   assertSuitable,
   type DocumentAnswer,
   documentPath,
@@ -29,8 +28,8 @@ import {
   writtenId,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
-import { missingAmong } from '../../schemas/stored/shard-ids.ts'
 import type { CommandContext } from '../context.ts'
+import { assertOwnIndices } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { carryOut } from '../leftovers/carry-out.ts'
 import { findRemains, isWhole } from './remains.ts'
@@ -44,11 +43,16 @@ export const readAll = async ({ send, prefix }: CommandContext): Promise<Generat
 
 /**
  * Returns a generation whose indices are its own: commands answer from it.
- * @throws CommandError if there is no generation of this name; StopError `index_missing`, `index_replaced`
+ * @param refusal as of `assertOwnIndices`
+ * @throws CommandError if there is no generation of this name; also as `assertOwnIndices`
  */
-export const identityOf = async (name: string, context: CommandContext): Promise<GenerationBody> => {
+export const identityOf = async (
+  name: string,
+  refusal: string | undefined,
+  context: CommandContext,
+): Promise<GenerationBody> => {
   const identity = await recordedIdentityOf(name, context)
-  await assertOwnIndices(identity, context)
+  await assertOwnIndices(identity, refusal, context)
   return identity
 }
 
@@ -57,20 +61,6 @@ export const recordedIdentityOf = async (name: string, { send, prefix }: Command
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
   throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
-}
-
-/**
- * A restored index can lack the last records, and have keys and payouts in an earlier state: nothing is answered from
- * it before it is taken over, as by the API. Of a generation of an older version no ids are known.
- * @returns a recorded shard that could not be compared: it has no id now, or the user has no right to ask for it
- * @throws StopError `index_missing`, `index_replaced`
- */
-export const assertOwnIndices = async (
-  identity: Pick<GenerationBody, 'generation' | 'indices' | 'shards' | 'lost'>,
-  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
-): Promise<string | undefined> => {
-  if (identity.indices === undefined) return undefined
-  return missingAmong(identity.shards, await assertSameIndices(identity, { request: send, prefix }))[0]
 }
 
 /**

@@ -18,9 +18,9 @@ import {
   readGeneration,
 } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
+import { assertOwnIndices } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { refuseUncompared } from '../live.ts'
-import { assertOwnIndices, positionsOf, readAll, recordedIdentityOf } from './generations.ts'
+import { positionsOf, readAll, recordedIdentityOf } from './generations.ts'
 import { type ProgressSteps, reportProgress } from './progress.ts'
 import { findRemains } from './remains.ts'
 
@@ -66,7 +66,7 @@ export const rebuild = async (
   // The parked records of a generation that is followed have the offsets of its topic.
   const follows = context.grown ? undefined : followedBy(rulesVersion, trusted)
   // Only a warning: nobody reads it yet, and `swap` refuses while a shard of the parked records cannot be compared.
-  if (follows !== undefined) refuseUncompared(await assertOwnIndices(trusted, context), undefined, context)
+  if (follows !== undefined) await assertOwnIndices(trusted, undefined, context)
   const source = await describeSource(admin, topics.events)
   if (context.grown !== true) assertSameSource(trusted, source)
   // Remains of generations may have higher numbers than `highest`: older versions did not store it.

@@ -14,10 +14,10 @@ import { LIVE_ID, type LiveDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
+import { assertOwnIndices } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { QUIET_MS } from '../limits.ts'
 import {
-  assertOwnIndices,
   deleteGeneration,
   identityOf,
   positionsOf,
@@ -53,7 +53,7 @@ export const inSandbox = async <Context extends Prefixed>(given: Context): Promi
 }
 
 /**
- * Finds a generation or a sandbox, and the context with its prefix.
+ * Finds a generation or a sandbox, and the context with its prefix. Warns of a shard that cannot be compared.
  * @throws as `identityOf`
  */
 export const findAny = async <Context extends CommandContext>(
@@ -61,7 +61,7 @@ export const findAny = async <Context extends CommandContext>(
   context: Context,
 ): Promise<{ readonly identity: GenerationBody; readonly context: Context }> => {
   const name = sandboxIn(text)
-  if (name === undefined) return { identity: await identityOf(text, context), context }
+  if (name === undefined) return { identity: await identityOf(text, undefined, context), context }
   const sandboxContext = await inSandbox(context)
   const identity = await recordedIdentityOf(name, sandboxContext).catch((error: unknown) => {
     if (error instanceof CommandError || (error instanceof StopError && error.code === 'index_missing'))
@@ -69,7 +69,7 @@ export const findAny = async <Context extends CommandContext>(
     throw error
   })
   if (identity === undefined) throw noSandbox(name)
-  await assertOwnIndices(identity, sandboxContext)
+  await assertOwnIndices(identity, undefined, sandboxContext)
   return { identity, context: sandboxContext }
 }
 
@@ -109,18 +109,19 @@ const noSandbox = (name: string): CommandError =>
   new CommandError(`there is no ${sandboxLabel(name)} (npx commission projection list --sandbox)`)
 
 /**
- * A replay that was suspended for long can find another sandbox of its name, and would write into it.
+ * A replay that was suspended for long can find another sandbox of its name, and would write into it. Warns of a shard
+ * that cannot be compared.
  * @throws CommandError if the sandbox was dropped or made anew since it was opened; StopError `index_replaced`
  */
 export const assertNotAnew = async (
   identity: GenerationBody,
-  context: Pick<CommandContext, 'send' | 'prefix'>,
+  context: Pick<CommandContext, 'send' | 'prefix' | 'say'>,
 ): Promise<void> => {
   const label = sandboxLabel(identity.generation)
   const now = await readGeneration(identity.generation, { request: context.send, prefix: context.prefix })
   if (now === undefined) throw new CommandError(`${label} was dropped meanwhile`)
   if (!isDeepStrictEqual(now.indices, identity.indices)) throw new CommandError(`${label} was made anew meanwhile`)
-  await assertOwnIndices(identity, context)
+  await assertOwnIndices(identity, undefined, context)
 }
 
 /** Why a sandbox can differ from a generation under any rules; undefined if the generation follows none. */

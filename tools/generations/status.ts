@@ -22,7 +22,7 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const admin = await connectAdmin(context.kafka, stack)
   const generations = await readAll(context)
   const name = options.generation ?? generations.live
-  const identity = await identityOf(name, context)
+  const identity = await identityOf(name, undefined, context)
   const positions = await positionDocumentsOf(identity, context)
   // The ends of another cluster, or of a recreated topic, say nothing about this projection.
   assertSameSource(identity, await describeSource(admin, identity.topic))

@@ -11,7 +11,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
-import { decideAlike, refuseUnparked } from './check-parked.ts'
+import { decideAlike, REFUSED_UNFORCED, refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual, assertNotDifferent, copyAt } from './compared.ts'
 import {
   assertOfOneSource,
@@ -77,7 +77,9 @@ const makeLive = async (
   context: CommandContext,
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
-  const [identity, liveIdentity] = [await identityOf(generation, context), await recordedIdentityOf(before, context)]
+  const refusal = force === undefined ? REFUSED_UNFORCED : undefined
+  const identity = await identityOf(generation, refusal, context)
+  const liveIdentity = await recordedIdentityOf(before, context)
   // `adopt --archive` may have skipped it: no projector of the present topics keeps it up.
   assertOfOneSource(identity, liveIdentity)
   refuseOpenTexts(identity, liveIdentity, force, context)

@@ -22,9 +22,12 @@ export type VerifyOptions = {
   readonly json: boolean
 }
 
+/** Both could lack the same documents. */
+const NO_RESULT = 'The comparison has no result'
+
 export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: CommandContext): Promise<ExitCode> => {
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
-  const [ours, theirs] = [await identityOf(a, context), await identityOf(b, context)]
+  const [ours, theirs] = [await identityOf(a, NO_RESULT, context), await identityOf(b, NO_RESULT, context)]
   assertOfOneSource(ours, theirs)
   const before = await readAll(context)
   const partition = only === undefined ? undefined : partitionOf(only, ours.partitions)
@@ -53,8 +56,8 @@ export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: 
     throw new CommandError(`neither ${a} nor ${b} has anything of ${only}, as of ${records}`)
   }
   const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
-  await assertSameCopy(a, copies[0], ours, context)
-  await assertSameCopy(b, copies[1], theirs, context)
+  await assertSameCopy(a, copies[0], ours, NO_RESULT, context)
+  await assertSameCopy(b, copies[1], theirs, NO_RESULT, context)
   // Stored before it is printed: after an operator has read of a difference, no older note may still say `equal`.
   const found = differing.length + wrong.length > 0 ? 'different' : 'equal'
   const isOfAll = only === undefined

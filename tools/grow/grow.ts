@@ -31,7 +31,7 @@ import { openTransactionsOf, textOfOpen } from '../archive/open-transactions.ts'
 import { keepTimes } from '../archive/record-times.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt } from '../archive/throttle.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, namesOf, readAll } from '../generations/generations.ts'
+import { identityOf, namesOf, readAll, recordedIdentityOf } from '../generations/generations.ts'
 import { type RebuildSteps, rebuild } from '../generations/rebuild.ts'
 import { DIFFERENCES_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
@@ -60,14 +60,16 @@ export const grow = async (options: GrowOptions, context: GrowSteps): Promise<Ex
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   const all = await readAll(context)
-  const live = await identityOf(all.live, context)
+  // A swap rests on a comparison of documents; without it only records are copied.
+  const refusal = swap ? 'Nothing is changed' : undefined
+  const live = await identityOf(all.live, refusal, context)
   // Awaited: the clients are closed when this returns.
   if (live.topic === to) return await reportLate(all, options, admin, context, stack)
   const source = await describeSource(admin, context.topics.events)
   assertSameSource(live, source)
   const spare = await generationOfTopic(options, all, live, context)
   const target = await prepareTopic(options, source, admin, context)
-  if (spare !== undefined && differingField(await identityOf(spare, context), target) !== undefined) {
+  if (spare !== undefined && differingField(await recordedIdentityOf(spare, context), target) !== undefined) {
     throw new CommandError(`${spare} was made from another topic of the name ${to}: drop it first`)
   }
   const copy = await copyTo(target, source, options, admin, context, stack)
@@ -82,7 +84,7 @@ export const grow = async (options: GrowOptions, context: GrowSteps): Promise<Ex
   } else if (swap) {
     const { log, cluster } = await openLog(source.topic, context, stack)
     const openTransactions = openTransactionsOf(cluster, admin, source.topic, source.partitions)
-    const growing: Growing = { live, spare: await identityOf(spare, context), source, openTransactions, copy }
+    const growing: Growing = { live, spare: await identityOf(spare, refusal, context), source, openTransactions, copy }
     const swapped = await swapGrown(growing, log, json, admin, context)
     if (swapped !== exitCodes.done) return swapped
   } else context.say(`${spare} is made from ${to}. Next, with projectors of ${to} running: ${next}`)

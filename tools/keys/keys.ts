@@ -18,9 +18,9 @@ import {
 import { type Address, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
-import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
+import { assertOwnIndices, assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices, positionsOf, servedPositionsOf } from '../generations/generations.ts'
+import { positionsOf, servedPositionsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
 import { assertSameSourceAndRules, type Live, type LiveStream, recordedLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
@@ -119,7 +119,7 @@ export const revokeKey = async (
   // The event that made the key may be behind the projection. A revocation of a known key waits for nothing.
   const head = (await read()) ?? (await untilAllProjected(waitSeconds, context).then(read))
   if (head === undefined) {
-    await assertKeysReadable(context)
+    await assertKeysReadable('Nothing was revoked', context)
     throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
   }
   if (head.body.revoked_seq !== null) return tell(true, `${id} of ${org} was revoked before.`)
@@ -137,7 +137,7 @@ export type ListKeysOptions = {
 }
 
 export const listKeys = async ({ org, uses, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
-  await assertKeysReadable(context)
+  await assertKeysReadable(undefined, context)
   const keys = await findKeys(org, context)
   const useOf = ({ id }: KeyListed) => uses?.get(id) ?? null
   if (json)
@@ -175,12 +175,13 @@ export type KeyListed = {
 
 /**
  * A restored copy has keys that were revoked since as keys in force, until all events of keys are read again.
- * @throws StopError `index_missing`, `index_replaced`; CommandError while the events are read again
+ * @param refusal as of `assertOwnIndices`
+ * @throws as `assertOwnIndices`; CommandError while the events are read again
  */
-export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
+export const assertKeysReadable = async (refusal: string | undefined, context: CommandContext): Promise<void> => {
   // A user that may only make keys has no right on the indices of events.
   const { identity } = (await recordedLive(context.send, context.prefix))['api-keys']
-  await assertOwnIndices(identity, context)
+  await assertOwnIndices(identity, refusal, context)
   await servedPositionsOf(identity, context)
 }
 

@@ -3,10 +3,11 @@ import type { Producer } from 'kafkajs'
 import { connectAdmin, connectProducer, mergedByTime } from '../../core/log/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
+import { refuseUncompared } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
-import { type Live, type LiveStream, readLive } from '../live.ts'
+import { type Live, type LiveStream, readLive, unknownShardIn } from '../live.ts'
 import {
   countParked,
   detailOfParked,
@@ -45,7 +46,7 @@ type ListOptions = {
 export const listParked = async (options: ListOptions, context: CommandContext): Promise<ExitCode> => {
   const { out, say, send, prefix } = context
   const { filter, order, limit, json } = options
-  const live = await liveOf(context, filter, ...(options.after ? [options.after] : []))
+  const live = await liveOf(undefined, context, filter, ...(options.after ? [options.after] : []))
   const after = options.after && (await fieldsOf(options.after, live, context))
   const now = context.now()
   const { total, ahead, records } = await findParked(send, live, { filter, order, after, now }, limit)
@@ -73,7 +74,7 @@ export const count = async (
   { filter, json }: { readonly filter: Filter; readonly json: boolean },
   context: CommandContext,
 ): Promise<ExitCode> => {
-  const counts = await countParked(context.send, await liveOf(context, filter), filter)
+  const counts = await countParked(context.send, await liveOf(undefined, context, filter), filter)
   context.out(json ? line(Object.fromEntries(counts)) : `${countsOf(counts)}\n`)
   return exitCodes.done
 }
@@ -82,7 +83,7 @@ export const showParked = async (
   { position, as }: { readonly position: RecordPosition; readonly as: 'text' | 'json' | 'raw' },
   context: CommandContext,
 ): Promise<ExitCode> => {
-  const live = await liveOf(context, position)
+  const live = await liveOf(undefined, context, position)
   const [parked] = await readParked(context.send, live, [position])
   if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
   switch (as) {
@@ -116,7 +117,9 @@ export const again = async (
   context: KafkaContext & Pick<PublishAgainSteps, 'signal'>,
 ): Promise<ExitCode> => {
   const { out, say, kafka } = context
-  const live = await liveOf(context, options.filter, ...options.positions)
+  // The event that undoes another one may be missing.
+  const refusal = options.publish ? 'Nothing was published' : undefined
+  const live = await liveOf(refusal, context, options.filter, ...options.positions)
   const { total, selected } = await wanted(options, live, context)
   const counts = new Map<Result['outcome'], number>()
   const countOf = (outcomes: Iterable<Result['outcome']>): number =>
@@ -251,12 +254,18 @@ const summaryOf = (
   ]
 }
 
-/** @throws CommandError for a topic that is not one of this projection, and for one that is read again */
+/**
+ * @param refusal as of `refuseUncompared`
+ * @throws CommandError for a topic that is not one of this projection, and for one that is read again; also as
+ *   `refuseUncompared`
+ */
 const liveOf = async (
-  { send, prefix }: CommandContext,
+  refusal: string | undefined,
+  { send, prefix, say }: CommandContext,
   ...named: readonly { readonly topic?: string | undefined; readonly partition?: number | undefined }[]
 ): Promise<Live> => {
   const live = await readLive(send, prefix)
+  refuseUncompared(unknownShardIn(live), refusal, { say })
   for (const { topic } of named) {
     if (topic === undefined || parkedStreamOf(live, topic) !== undefined) continue
     const topics = Object.values(live).map(({ identity }) => identity.topic)

@@ -7,6 +7,7 @@ import { assertSeesAll, readGeneration, readShardIds } from '../../core/store/in
 import type { Stream } from '../../schemas/events.ts'
 import { missingAmong } from '../../schemas/stored/shard-ids.ts'
 import type { CommandContext } from '../context.ts'
+import { refuseUncompared } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { INCLUDED_WAIT_MS } from '../limits.ts'
 import {
@@ -17,7 +18,6 @@ import {
   readProjection,
   readProjectionUpTo,
   readServedLive,
-  refuseUncompared,
   unknownShardIn,
 } from '../live.ts'
 import { timeOf } from '../terminal.ts'

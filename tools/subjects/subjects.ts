@@ -9,7 +9,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf } from '../generations/generations.ts'
+import { recordedIdentityOf } from '../generations/generations.ts'
 import { readLive } from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
@@ -72,7 +72,7 @@ export const reportSubject = async (
   context: SubjectsContext,
 ): Promise<ExitCode> => {
   const { out } = context
-  const { topic, partitions } = await identityOf((await liveGeneration(context)).name, context)
+  const { topic, partitions } = await recordedIdentityOf((await liveGeneration(context)).name, context)
   const partition = partitionOf(org, partitions)
   await warnOfUncompared(context)
   const generations = []

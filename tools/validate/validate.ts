@@ -10,11 +10,12 @@ import { firstKeyRulesUntil, multiGet, readDocuments } from '../../core/store/in
 import { parkCodes } from '../../schemas/errors.ts'
 import { KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import type { CommandContext, Out } from '../context.ts'
+import { refuseUncompared } from '../documents/shards.ts'
 import { linesIn } from '../export/lines.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
 import { describeMade, findWhole } from '../generations/sandboxes.ts'
-import { eventsIn, type LiveStream, readServedLive } from '../live.ts'
+import { eventsIn, type LiveStream, readServedLive, unknownShardIn } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
 import { type ReadRecord, readLine } from './read-lines.ts'
 
@@ -142,7 +143,9 @@ const decideAfter = async (
     }
   }
   if (generation === undefined) {
-    const { events, 'api-keys': keys } = await readServedLive(context.send, context.prefix)
+    const live = await readServedLive(context.send, context.prefix)
+    refuseUncompared(unknownShardIn(live), undefined, context)
+    const { events, 'api-keys': keys } = live
     return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
   }
   const { identity, context: where } = await findWhole(generation, context)

@@ -79,6 +79,13 @@ test('after a restore, the doctors of the API and of commands fail', async () =>
   expect(await examine('projection', world)).toEqual(finding('failed', 'test-g1-payouts, an index of g1'))
 })
 
+test('while a shard cannot be compared, the doctor of commands warns', async () => {
+  const world = await served()
+  world.elasticsearch.starting.add('test-g1-payouts/0')
+  const detail = 'the shard test-g1-payouts/0 of g1 cannot be compared with the recorded one'
+  expect(await examine('projection', world)).toEqual(finding('warning', detail))
+})
+
 test('while only some partitions are served, the doctor of the API warns, and names the others', async () => {
   const world = await served()
   control(world, 'position:g1:1', { serve_from: 9 })

@@ -34,7 +34,7 @@ test('with --unless-spare, no generation is made beside a complete one of these 
   ])
 })
 
-test.each([
+test.each<[string, object, boolean, Of]>([
   ['without the option', spare, false, {}],
   ['without a spare generation', { kept: ['g1'] }, true, {}],
   ['while one is still being made', { ...spare, building: 'g3' }, true, {}],

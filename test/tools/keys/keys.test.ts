@@ -77,12 +77,12 @@ const withCopy = (id: string, position: number) => {
 }
 
 test('keys of a restored copy are not shown: it has keys that were revoked since', async () => {
-  await expect(assertKeysReadable(withCopy('restored', 5))).rejects.toThrow('restored from a snapshot')
-  await expect(assertKeysReadable(withCopy('test-api-keys', 5))).resolves.toBeUndefined()
+  await expect(assertKeysReadable(undefined, withCopy('restored', 5))).rejects.toThrow('restored from a snapshot')
+  await expect(assertKeysReadable(undefined, withCopy('test-api-keys', 5))).resolves.toBeUndefined()
 })
 
 test('keys are not shown while the projector reads them again', async () => {
-  await expect(assertKeysReadable(withCopy('test-api-keys', 4))).rejects.toThrow(
+  await expect(assertKeysReadable(undefined, withCopy('test-api-keys', 4))).rejects.toThrow(
     'api-keys is at 4 in partition 0 of keys, and reads again up to 5: a revoked key could look valid',
   )
 })
