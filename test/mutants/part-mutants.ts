@@ -132,9 +132,9 @@ export const partMutants: readonly Mutant[] = [
   },
   {
     name: 'a part that follows another part is added',
-    inside: 'assertContinues',
-    find: 'if (JSON.stringify(manifest.after) !== JSON.stringify(begin))',
-    replace: 'if (manifest.after === undefined && begin)',
+    inside: 'whyNoPart',
+    find: 'after.as_of === before.as_of && after.digest === before.digest',
+    replace: 'true',
   },
   {
     name: 'a part without tables is added to parts that have some',

@@ -20,7 +20,7 @@ export type Signed = {
  * same for each file that a run has not finished.
  */
 export type Verified = {
-  readonly kind: 'export' | 'close' | 'archive'
+  readonly kind: 'export' | 'copy' | 'close' | 'archive'
   readonly signed: readonly Signed[]
   /** For people: by whom it is signed, what that covers, and how much was read. */
   readonly said: readonly string[]

@@ -29,7 +29,7 @@ export const verifyFolder = async (
   entries: readonly StoredEntry[],
   keys: readonly VerifierKey[],
   { signal }: { readonly signal: AbortSignal },
-): Promise<Verified> => {
+): Promise<Verified & { readonly manifest: ParsedManifest }> => {
   const wrongAt = (file: string): string | undefined => {
     const entry = entries.find(({ path }) => path === file)
     return entry === undefined ? 'this file is lost' : wrongKind(entry, 'file')
@@ -66,6 +66,7 @@ export const verifyFolder = async (
   }
   const covers = folderCovers(parsed, name)
   return {
+    manifest: parsed,
     kind: listed.some(({ file }) => file === CONTROL_FILE) ? 'close' : 'export',
     signed: [{ manifest: MANIFEST_FILE, signers, covers: covers.fields }],
     said: [signature, covers.said, `${listed.length} files are compared`],

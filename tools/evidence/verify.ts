@@ -1,7 +1,7 @@
 /**
- * `commission verify`: checks an export, a close or an archive against its manifest, and the manifest against its
- * signature. In: a directory, or an archive in S3; public keys. Out: an exit code; each file that differs is named.
- * Promises: nothing is written, and neither Kafka nor Elasticsearch is asked.
+ * `commission verify`: checks an export, a copy that grows, a close or an archive against its manifests, and these
+ * against their signatures. In: a directory, or an archive in S3; public keys. Out: an exit code; each file that
+ * differs is named. Promises: nothing is written, and neither Kafka nor Elasticsearch is asked.
  */
 import { archivedStreams } from '../archive/manifest.ts'
 import { ArchiveDamaged } from '../archive/segment.ts'
@@ -11,6 +11,7 @@ import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 import { entriesIn, entriesOfStore } from './stored-files.ts'
 import type { Verified, VerifyEvidenceSteps } from './verified.ts'
 import { verifySignedArchive } from './verify-archive.ts'
+import { isCopy, verifyCopy } from './verify-copy.ts'
 import { CONTROL_FILE, verifyFolder } from './verify-folder.ts'
 
 export type VerifyEvidenceOptions = {
@@ -32,14 +33,17 @@ export const verifyEvidence = async (
   const isArchive = archivedStreams.some(
     stream => isThere(`${stream}/${MANIFEST_FILE}`) || isThere(`${stream}/${NOTE_FILE}`),
   )
-  if (!isFolder && !isArchive) {
-    const expected = `${MANIFEST_FILE} of an export or a close, or events/${MANIFEST_FILE} of an archive`
+  const isGrowing = !isInStore && !isFolder && !isArchive && isCopy(entries)
+  if (!isFolder && !isArchive && !isGrowing) {
+    const expected = `${MANIFEST_FILE} of an export or a close, parts of a copy, or events/${MANIFEST_FILE} of an archive`
     throw new CommandError(`${address} has no manifest: expected ${expected}`)
   }
   const top = entries.filter(({ path }) => !path.includes('/'))
   const verifying = isFolder
     ? verifyFolder(address, top, keys, steps)
-    : verifySignedArchive(target, entries, keys, steps)
+    : isGrowing
+      ? verifyCopy(address, entries, keys, steps)
+      : verifySignedArchive(target, entries, keys, steps)
   const { kind, signed, said, unfinished, differences } = await verifying.catch((error: unknown): Verified => {
     if (!(error instanceof EvidenceDiffers || error instanceof ArchiveDamaged)) throw readable(error)
     const kind = isFolder ? (isThere(CONTROL_FILE) ? 'close' : 'export') : 'archive'

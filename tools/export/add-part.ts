@@ -18,13 +18,21 @@ import { AS_USUAL, makeDirectory, syncDirectory, writeWhole } from '../whole-fil
 import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportOrganization, LAST_PART_FILE } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
 import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn, readJson } from './manifest.ts'
-import { beginAfter, type FormerPart, momentOfChange, otherRecords, type PartBegin, personalKinds } from './parts.ts'
+import {
+  beginAfter,
+  type FormerPart,
+  momentOfChange,
+  otherRecords,
+  type PartBegin,
+  personalKinds,
+  whyNoPart,
+} from './parts.ts'
 import { openedPages, refuseUnknown } from './readers.ts'
 
 /** A part that is not whole yet. */
-const UNFINISHED = 'unfinished'
+export const UNFINISHED = 'unfinished'
 const PARTS_MAX = 999_999
-const nameOfPart = (number: number): string => `part-${String(number).padStart(6, '0')}`
+export const nameOfPart = (number: number): string => `part-${String(number).padStart(6, '0')}`
 
 export const addPart = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { out } = options
@@ -214,7 +222,7 @@ const compareWith = async (
 
 /** Reads the parts in order. @throws CommandError for a copy that this export cannot continue */
 const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
-  const { out, parquet, csv = false } = options
+  const { org, out, generation, parquet, csv = false, open = false } = options
   const key = await readSigningKey(options.sign)
   const names = (await readdir(out)).filter(name => name.startsWith('part-')).sort()
   const parts: FormerPart[] = []
@@ -228,7 +236,9 @@ const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
     const manifest = await readJson<Manifest>(join(directory, MANIFEST_FILE))
     if (manifest === undefined)
       throw new CommandError(`${directory}: its ${MANIFEST_FILE} is lost: export into an empty directory`)
-    assertContinues(manifest, parts.at(-1), directory, options)
+    const of = { organization: org, generation, ...(open && { opened: open }) }
+    const why = whyNoPart(manifest, parts.at(-1)?.manifest, of)
+    if (why !== undefined) throw new CommandError(`${directory} is ${why}: choose another directory`)
     await assertIntact(namedIn(manifest), directory).catch(error => {
       throw error instanceof CommandError ? new CommandError(`${directory}: ${error.message}`) : error
     })
@@ -251,21 +261,4 @@ const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
     parts.push({ directory, manifest })
   }
   return parts
-}
-
-/** Whether a part is of the organization, and continues the one before it. */
-const assertContinues = (
-  manifest: Manifest,
-  before: FormerPart | undefined,
-  directory: string,
-  { org, generation, open = false }: ExportOptions,
-): void => {
-  const refuse = (what: string): never => {
-    throw new CommandError(`${directory} is ${what}: choose another directory`)
-  }
-  if (manifest.organization !== org) refuse(`of ${manifest.organization}`)
-  if (manifest.generation !== generation) refuse(`of ${manifest.generation ?? 'the live generation'}`)
-  if ((manifest.opened ?? false) !== open) refuse(`with ${manifest.opened ? 'opened' : 'sealed'} texts`)
-  const begin = before && beginAfter(before)
-  if (JSON.stringify(manifest.after) !== JSON.stringify(begin)) refuse('not the continuation of the part before it')
 }

@@ -33,6 +33,27 @@ export const beginAfter = ({ manifest: { as_of, digest } }: FormerPart): PartBeg
   return { as_of, digest }
 }
 
+/**
+ * Why a part is of another copy, or does not continue the part before it; undefined if it does.
+ * @param before the manifest of that part; undefined for the first part
+ * @param of the copy
+ */
+export const whyNoPart = (
+  manifest: Manifest,
+  before: Manifest | undefined,
+  of: { readonly [field in 'organization' | 'generation' | 'opened']?: Manifest[field] | undefined },
+): string | undefined => {
+  if (manifest.organization !== of.organization) return `of ${manifest.organization}`
+  if (manifest.generation !== of.generation) return `of ${manifest.generation ?? 'the live generation'}`
+  if (manifest.opened !== of.opened) return `with ${manifest.opened ? 'opened' : 'sealed'} texts`
+  if (before === undefined) return manifest.after && 'a later part of a copy, in place of the first one'
+  const madeBy = ({ rules_version, sandbox }: Manifest): string => JSON.stringify([rules_version, sandbox])
+  if (madeBy(manifest) !== madeBy(before)) return 'of other rules, or of another sandbox, than the part before it'
+  const { after } = manifest
+  const isNext = after !== undefined && after.as_of === before.as_of && after.digest === before.digest
+  return isNext ? undefined : 'not the continuation of the part before it'
+}
+
 type ChangeMoment = Extract<Moment, { kind: 'change' }>
 
 /** @throws CommandError for an id that no change has */
