@@ -12,6 +12,8 @@ export const KEYS_PAGE = 1_000
 export const RECORDS_MAX = 10_000
 /** Hits of one search, without the bytes of records. */
 export const SEARCH_HITS = 1_000
+/** Hits that a merge of all partitions holds at once, of some 350 bytes each. */
+export const MERGED_HITS = 20_000
 /** Records, and bytes of them as stored (base64), published before their outcome is awaited; or one larger record. */
 export const CHUNK_RECORDS = 100
 export const CHUNK_BYTES = 6 * MiB

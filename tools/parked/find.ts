@@ -90,15 +90,17 @@ type Aggregated = { readonly aggregations: { readonly ahead: { readonly doc_coun
 /**
  * Yields the matches as of the last refresh, in the order of their positions, which is that of the log within a
  * partition.
+ * @param size of a page
  */
 export async function* pagesInOrder(
   { send, live, signal }: { readonly send: Send; readonly live: Live; readonly signal: AbortSignal },
   filter: Filter,
+  size = SEARCH_HITS,
 ): AsyncGenerator<readonly ParkedFields[]> {
   for (let behind: ParkedFields | undefined; ; ) {
     signal.throwIfAborted()
     const { hits } = await search<SearchAnswer<Hit>>(send, live, {
-      size: SEARCH_HITS,
+      size,
       query: queryOf(filter),
       sort: positionFields.map(field => ({ [field]: 'asc' })),
       _source: false,
@@ -108,7 +110,7 @@ export async function* pagesInOrder(
     const records = hits.hits.map(({ fields }) => toFields(fields))
     yield records
     behind = records.at(-1)
-    if (records.length < SEARCH_HITS) return
+    if (records.length < size) return
   }
 }
 

@@ -6,7 +6,7 @@ import type { CommandContext, KafkaContext } from '../context.ts'
 import { refuseUncompared } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
-import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
+import { CHUNK_RECORDS, MERGED_HITS, RECORDS_MAX, SEARCH_HITS } from '../limits.ts'
 import { type Live, type LiveStream, readLive, unknownShardIn } from '../live.ts'
 import {
   countParked,
@@ -172,7 +172,8 @@ const wanted = async (
       const { topic } = stream.identity
       if ((filter.topic ?? topic) !== topic) return []
       const partitions = await partitionsOfParked(send, live, stream, filter)
-      return partitions.map(partition => pagesInOrder({ send, live, signal }, { ...filter, topic, partition }))
+      const size = Math.max(1, Math.min(SEARCH_HITS, Math.floor(MERGED_HITS / partitions.length)))
+      return partitions.map(partition => pagesInOrder({ send, live, signal }, { ...filter, topic, partition }, size))
     }
     return { total, selected: selectedRecords(sourcesOf, fields => matches(fields, filter)) }
   }

@@ -5,7 +5,7 @@ import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../..
 import { storedNameOf } from '../../../schemas/stored/live-names.ts'
 import type { KafkaContext } from '../../../tools/context.ts'
 import { exitCodes, Stopped } from '../../../tools/failures.ts'
-import { RECORDS_MAX } from '../../../tools/limits.ts'
+import { MERGED_HITS, RECORDS_MAX } from '../../../tools/limits.ts'
 import { again, listParked } from '../../../tools/parked/parked.ts'
 import { sending } from '../../support/answering.ts'
 import {
@@ -144,6 +144,24 @@ test('a run refreshes before it counts and before it looks for undoing records, 
   const searched = asked.flatMap(({ body }) => JSON.stringify(body ?? {}).match(/(?<="partition":\[)\d/)?.[0] ?? [])
   expect(searched).toEqual(['0', '2'])
   expect(asked.filter(({ path }) => path.endsWith('_refresh'))).toHaveLength(2)
+})
+
+test('a run over a thousand partitions holds a bounded number of records, and looks at all of them', async () => {
+  const partitions = 1_000
+  const size = MERGED_HITS / partitions
+  const found = Array.from({ length: partitions + size }, (_, index) => {
+    const partition = Math.min(index, partitions - 1)
+    return { offset: index - partition, at: index, partition, ...rep(1) }
+  })
+  const { publishAgain, asked, lines } = world(parkedDocuments(found), { partitions })
+  await publishAgain(false)
+  expect(lines).toHaveLength(found.length)
+  const pages = asked.flatMap(({ body }) => {
+    const text = JSON.stringify(body ?? {})
+    return text.includes('"partition":[') ? [Number(/"size":(\d+)/.exec(text)?.[1])] : []
+  })
+  // The last partition has a page and a record.
+  expect(pages).toEqual(Array.from({ length: partitions + 1 }, () => size))
 })
 
 /** Lines of a dry run, without topic and partition. */
