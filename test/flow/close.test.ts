@@ -230,14 +230,13 @@ test('the same change gives the same bytes, also after later changes, and a late
   )
   expect(again.code, again.said).toBe(0)
   expect(bytesOf('again')).toEqual(bytesOf('first'))
-  expect(again.said).toContain('or after --parked-until, and in no file: 2')
+  expect(again.said).toContain('records parked after --parked-until, and in no file: 2')
 
   const closed = await close('later')
   expect(closed.code, closed.said).toBe(0)
-  // It could have changed the sums of the period: somebody must look at it.
-  expect(closed.said).toContain('records parked after payout_8, which is the last change here, and in no file: 1')
   expect(idsIn('later', 'payouts')).toEqual(['payout_3', 'payout_5', 'payout_8'])
-  expect(rows('later', 'parked')).toHaveLength(4)
+  // One was parked after the last change. It could have changed the sums of the period: somebody must look at it.
+  expect(rows('later', 'parked')).toHaveLength(5)
   expect(idsIn('later', 'keys')).toEqual(['key_Later', 'key_Old', 'key_Reader'])
   expect(rows('later', 'keys').map(({ revoked }) => revoked)).toEqual([false, true, true])
 })

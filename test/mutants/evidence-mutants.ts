@@ -201,7 +201,7 @@ export const evidenceMutants: readonly Mutant[] = [
     flow: CLOSED,
   },
   {
-    name: 'a close has records that were parked after its change',
+    name: 'a close has records that were parked after its positions',
     inside: 'parkedBefore',
     find: 'offset < (ends[partition] ?? 0)',
     replace: 'offset >= (ends[partition] ?? 0) * 0',
@@ -222,7 +222,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'a close has what is parked and not published yet in another partition',
     inside: 'parkedEndsOf',
-    find: 'return reached',
+    find: 'return Math.max(reached, least)',
     replace: 'return Number.MAX_SAFE_INTEGER',
   },
   {
@@ -240,7 +240,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'a close may have parked records of an offset that nobody has projected',
     inside: 'parkedEndsOf',
-    find: 'if (asked <= reached) return asked',
+    find: 'if (asked <= Math.max(reached, least)) return asked',
     replace: 'if (asked >= 0) return asked',
   },
   {

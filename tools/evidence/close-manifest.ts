@@ -34,7 +34,10 @@ export type CloseManifest = {
   readonly key_rules_version: number
   /** The keys are those of the events before this offset. */
   readonly keys_position: { readonly topic: string; readonly offset: number }
-  /** Parked records of other partitions are those before these offsets. A partition that is not here has none. */
+  /**
+   * Parked records are those before these offsets. A partition that is not here has none, the own one those before the
+   * change.
+   */
   readonly parked_positions: readonly RecordPosition[]
   readonly control_totals: readonly ControlTotals[]
   readonly files: Readonly<Record<string, FileDescription>>

@@ -58,7 +58,7 @@ ${listed(replacements, ['rep', 'payout', 'replaces', 'currency', 'before', 'afte
   { amount: row.difference, isDifference: true },
 ])}
 <h2>Parked records</h2>
-<p>Records of the organization that changed nothing, of any period: of its own partition before this position, of other partitions ${others(head)}. A record whose organization cannot be read is not among them.</p>
+<p>Records of the organization that changed nothing, of any period: of its own partition before this position, and ${others(head)}. A record whose organization cannot be read is not among them.</p>
 ${listed(parked, ['position', 'published at', 'code', 'type', 'event'], row => [row.position, row.published_at, row.code, row.type, row.event_id])}
 <h2>Keys that could read</h2>
 <p>Of the events before offset ${head.keys_position.offset} of <code>${head.keys_position.topic}</code>.</p>
@@ -86,8 +86,8 @@ ${table(['file', 'records', 'bytes', 'SHA-256'], Object.values(files), file => [
 
 const others = ({ parked_positions }: CloseHead): Markup =>
   parked_positions.length === 0
-    ? markup`none`
-    : markup`before <code>${parked_positions.map(positionOf).join(' ')}</code>`
+    ? markup`no further ones`
+    : markup`those before <code>${parked_positions.map(positionOf).join(' ')}</code>`
 
 const amount = (text: string | null): TableCell => ({ amount: text, isDifference: false })
 

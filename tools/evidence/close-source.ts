@@ -27,10 +27,12 @@ export const assertSameProjection = (before: LiveProjection, after: LiveProjecti
 }
 
 /**
- * Returns the first offset of each partition whose parked record is in no file. The own partition ends at the change.
- * Other partitions have no order with it: they end where an earlier close says it, or else at their published position.
- * @param until what an earlier close says; it had no records of a partition that it does not name
- * @throws CommandError for a partition that is no other one of the topic, and for an offset that is not projected yet
+ * Returns the first offset of each partition whose parked record is in no file: where an earlier close says it, or else
+ * the published position. A record that was parked after the last change may be of the period, and changed nothing.
+ * @param until what an earlier close says; of a partition that it does not name it had no records, of the own partition
+ *   those before the change
+ * @throws CommandError for a partition that is none of the topic, for an offset before the change, and for one that is
+ *   not projected yet
  */
 export const parkedEndsOf = (
   published: readonly number[],
@@ -43,16 +45,18 @@ export const parkedEndsOf = (
     const advice = 'after commission grow records have other positions, and a close of before cannot be made again'
     throw new CommandError(`--parked-until: expected positions of ${topic}, got one of ${moved.topic}: ${advice}`)
   }
-  const wrong = until?.find(({ partition }) => partition === own || partition > last)?.partition
+  const wrong = until?.find(({ partition }) => partition > last)?.partition
   if (wrong !== undefined) {
-    const expected = `expected a partition of ${topic} up to ${last}, but not ${own}, which ends at the change`
-    throw new CommandError(`--parked-until: ${expected}: got ${wrong}`)
+    throw new CommandError(`--parked-until: expected a partition of ${topic} up to ${last}: got ${wrong}`)
   }
   return published.map((reached, partition) => {
-    if (partition === own) return end
-    if (until === undefined) return reached
-    const asked = until.find(named => named.partition === partition)?.offset ?? 0
-    if (asked <= reached) return asked
+    const least = partition === own ? end : 0
+    if (until === undefined) return Math.max(reached, least)
+    const asked = until.find(named => named.partition === partition)?.offset ?? least
+    if (asked < least) {
+      throw new CommandError(`--parked-until: partition ${partition} has the change before ${least}: got ${asked}`)
+    }
+    if (asked <= Math.max(reached, least)) return asked
     const where = `${topic} is projected to ${reached} in partition ${partition}`
     throw new CommandError(`--parked-until: ${where}: expected at most that, got ${asked}`)
   })

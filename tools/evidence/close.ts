@@ -47,7 +47,7 @@ export type CloseOptions = {
   readonly asOf: Moment | undefined
   /** Keys as of this offset of the topic of API keys; by default all that are known. */
   readonly keysUntil: number | undefined
-  /** Parked records of other partitions before these offsets; by default all that are known. */
+  /** Parked records before these offsets; by default all that are known. */
   readonly parkedUntil: readonly RecordPosition[] | undefined
   readonly out: string
   /** File of the key that signs the manifest. */
@@ -149,8 +149,8 @@ const writeClose = async (
   await writeObjects(directory, 'reconciliation', reconciled)
 
   const { parked, parked_positions, later } = await parkedBefore(org, parkedEnds, position, live, send)
-  const end = `${last.id}, which is the last change here,${parkedUntil ? ' or after --parked-until,' : ''}`
-  if (later > 0) say(`records parked after ${end} and in no file: ${later}`)
+  const end = parkedUntil ? '--parked-until' : 'what is published'
+  if (later > 0) say(`records parked after ${end}, and in no file: ${later}`)
   await writeObjects(directory, 'parked', parked)
   const { keys, keysPosition } = await keysOf(org, keysUntil, keysEnd, steps)
   await writeObjects(directory, 'keys', keys)
@@ -214,7 +214,7 @@ const assertStatements = ({ payouts, statements }: Readonly<Record<string, FileD
 const parkedBefore = async (
   org: string,
   ends: readonly number[],
-  { topic, partition: own }: CloseManifest['position'],
+  { topic, partition: own, offset: end }: CloseManifest['position'],
   live: Live,
   send: CommandContext['send'],
 ): Promise<Pick<CloseManifest, 'parked_positions'> & { readonly parked: ParkedRow[]; readonly later: number }> => {
@@ -228,7 +228,7 @@ const parkedBefore = async (
     return { position: `${topic}:${partition}:${offset}`, published_at: instantOf(at), code, type, event_id }
   })
   const after = new Map(before.map(({ partition, offset }) => [partition, offset + 1]))
-  after.delete(own)
+  if ((after.get(own) ?? 0) <= end) after.delete(own)
   const parked_positions = Array.from(after, ([partition, offset]) => ({ topic, partition, offset }))
   return { parked, parked_positions, later: records.length - parked.length }
 }

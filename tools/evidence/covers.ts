@@ -72,7 +72,7 @@ export const folderCovers = (manifest: Readonly<Partial<Record<Field | 'files', 
     ['of a replay up to', bounds],
     ['sealed texts', opened === true ? 'opened' : undefined],
     ['keys before', keys.offset === undefined ? undefined : `offset ${keys.offset} of ${keys.topic}`],
-    ['parked records of other partitions before', parked],
+    ['parked records also before', parked],
     [
       'records',
       Object.entries(records)

@@ -260,7 +260,7 @@ test('a close has the keys up to the published position, and the version of the 
   expect(await closedOf(further)).toEqual(files)
 })
 
-test('parked records of the organization in another partition are in its close, up to the published position', async () => {
+test('parked records of the organization are in its close, up to the published position of each partition', async () => {
   const { positions, until, said, files } = await closedWith([
     [1, 8],
     [0, 29],
@@ -268,35 +268,50 @@ test('parked records of the organization in another partition are in its close, 
     [0, 4],
     [0, 30],
   ])
-  expect(positions).toEqual(['0:4', '0:29', '1:8'])
-  expect(until).toEqual([{ topic: 'events', partition: 0, offset: 30 }])
-  expect(said).toContain('records parked after rep_1.1, which is the last change here, and in no file: 2')
-  expect(files[1]).toContain('of other partitions before <code>events:0:30</code>')
+  // That of offset 10 was parked after the last change, and may be of the period.
+  expect(positions).toEqual(['0:4', '0:29', '1:8', '1:10'])
+  expect(until).toEqual([
+    { topic: 'events', partition: 0, offset: 30 },
+    { topic: 'events', partition: 1, offset: 11 },
+  ])
+  expect(said).toContain('records parked after what is published, and in no file: 1')
+  expect(files[1]).toContain('and those before <code>events:0:30 events:1:11</code>')
 
   const alone = await closedWith([[1, 8]])
   expect([alone.positions, alone.until]).toEqual([['1:8'], []])
-  expect(alone.files[1]).toContain('of other partitions none')
+  expect(alone.files[1]).toContain('and no further ones')
 })
 
 test('a close with the positions of parked records of an earlier one gives its bytes again', async () => {
-  const [first, before] = [await closedWith([[0, 4]]), await closedWith([])]
+  const [first, before] = [
+    await closedWith([
+      [0, 4],
+      [1, 10],
+    ]),
+    await closedWith([]),
+  ]
   const since: Place[] = [
     [0, 4],
+    [1, 10],
     [0, 7],
+    [1, 12],
   ]
   const again = await closedWith(since, first.until)
   expect(again.files).toEqual(first.files)
-  expect(again.said).toContain('or after --parked-until, and in no file: 1')
-  // The earlier one had none in another partition.
+  expect(again.said).toContain('records parked after --parked-until, and in no file: 2')
+  // The earlier one had none.
   expect((await closedWith(since, [])).files).toEqual(before.files)
-  expect((await closedWith(since)).until).toEqual([{ topic: 'events', partition: 0, offset: 8 }])
+  expect((await closedWith(since)).until).toEqual([
+    { topic: 'events', partition: 0, offset: 8 },
+    { topic: 'events', partition: 1, offset: 13 },
+  ])
 })
 
-test('positions of parked records that nobody has projected, in no other partition, or of another topic are refused', async () => {
+test('positions of parked records that nobody has projected, before the change, in no partition, or of another topic are refused', async () => {
   const refused: [expected: string, partition: number, offset: number, topic?: string][] = [
     ['events is projected to 30 in partition 0: expected at most that, got 31', 0, 31],
-    ['expected a partition of events up to 1, but not 1, which ends at the change: got 1', 1, 3],
-    ['expected a partition of events up to 1, but not 1, which ends at the change: got 2', 2, 0],
+    ['partition 1 has the change before 10: got 3', 1, 3],
+    ['expected a partition of events up to 1: got 2', 2, 0],
     // Its records have other offsets there since the move to more partitions.
     ['expected positions of events, got one of events-of-before: after commission grow', 0, 3, 'events-of-before'],
   ]

@@ -300,12 +300,12 @@ test.each([
       keys_position: { topic: 'keys', offset: 7 },
       parked_positions: [{ topic: 'events', partition: 2, offset: 5 }],
     },
-    ['; keys before: offset 7 of keys; parked records of other partitions before: events:2:5; '],
+    ['; keys before: offset 7 of keys; parked records also before: events:2:5; '],
   ],
   [
     'a close without keys and parked records',
     { keys_position: { topic: 'keys', offset: 0 }, parked_positions: [] },
-    ['; keys before: offset 0 of keys; parked records of other partitions before: none; '],
+    ['; keys before: offset 0 of keys; parked records also before: none; '],
   ],
 ])('verify says the limits of %s', async (_, limits, expected) => {
   const cleanUps: (() => unknown)[] = []

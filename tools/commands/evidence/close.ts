@@ -35,7 +35,7 @@ export default defineCommand({
       .addOption(
         new Option(
           '--parked-until <topic:partition:offset>',
-          'of another partition, records that were parked before this offset (default: all), as parked_positions of an earlier close says it; ' +
+          'of this partition, records that were parked before this offset (default: all), as parked_positions of an earlier close says it; ' +
             'repeat it for each partition, or say 0 if it has none',
         ).argParser(addParkedEnd),
       )
