@@ -257,7 +257,7 @@ export const catalogue: readonly (readonly [task: string, commands: readonly Lis
       {
         name: 'verify',
         summary:
-          'Checks an export, a close or an archive against its signed manifest, and names what was changed, lost or added.',
+          'Checks an export, a copy of parts, a close or an archive against its signed manifest, and names what was changed, lost or added.',
         load: () => import('./evidence/verify.ts'),
       },
       {

@@ -1,4 +1,4 @@
-/** `commission verify`: checks an export, a close or an archive against its signed manifest. */
+/** `commission verify`: checks an export, a copy of parts, a close or an archive against its signed manifest. */
 import { defineCommand } from '../../command.ts'
 import { publicKeyOption } from '../arguments.ts'
 
