@@ -68,8 +68,8 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a projector continues after a shard lost documents',
     inside: 'assertSameIndices',
-    find: '  if (lost === undefined) return found &&',
-    replace: '  if (lost !== null) return found &&',
+    find: '  if (lost === undefined) return assertTold',
+    replace: '  if (lost !== null) return assertTold',
   },
   {
     name: 'a read that had to wait counts although nobody tells whether its shard is the same',

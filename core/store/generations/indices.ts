@@ -102,6 +102,9 @@ const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefine
     throw error
   })
 
+/** Why no id of a recorded shard is told. */
+export const MAY_NOT_ASK = 'this user lacks the privilege `monitor` on the indices'
+
 type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices' | 'shards' | 'lost'>
 /** `read`: indices whose documents were read before. Each of their recorded shards must have an id now. */
 export type CompareSteps = Steps & { readonly read?: readonly string[] }
@@ -137,9 +140,9 @@ const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefin
 
 /**
  * Elasticsearch leaves out the ids of a node that does not answer, with status 200. Such a shard counts as the same
- * one, unless its index is one of `read`. Without the right to ask for ids, no shard is compared.
+ * one, unless its index is one of `read`. So do all recorded shards without the right to ask for ids.
  * @param tellLost called with a shard that is another one than recorded, before the error
- * @returns the ids of shards, if ids are recorded
+ * @returns the ids of shards; undefined if none are recorded, or the user has no right to ask for them
  * @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy;
  *   `documents_hidden`; Unanswered if a shard of `read` has no id now
  */
@@ -158,14 +161,19 @@ export const assertSameIndices = async (
   }
   const found = known === undefined && shards ? await readShardIds(names, steps) : undefined
   const lost = known ?? lostAmong(shards, found)
-  if (lost === undefined) return found && assertTold(found, shards, steps.read)
+  if (lost === undefined) return assertTold(found, shards, steps.read)
   await tellLost(lost)
   const what = `the shard ${lost} of ${generation} is another one than recorded, and documents may be missing`
   throw new StopError('index_replaced', `${what}; to read all again: npx commission projection adopt`, { generation })
 }
 
-const assertTold = (found: ShardIds, recorded: ShardIds | undefined, read: readonly string[] = []): ShardIds => {
+const assertTold = (
+  found: ShardIds | undefined,
+  recorded: ShardIds | undefined,
+  read: readonly string[] = [],
+): ShardIds | undefined => {
   const [shard] = missingAmong(recorded, found, index => read.includes(index))
   if (shard === undefined) return found
-  throw new Unanswered('elasticsearch', 503, `no id of the shard ${shard}`)
+  const why = found === undefined ? `: ${MAY_NOT_ASK}` : ''
+  throw new Unanswered('elasticsearch', 503, `no id of the shard ${shard}${why}`)
 }

@@ -16,8 +16,11 @@ type Steps = { readonly request: Ask; readonly prefix: string }
 export type TellShards = {
   /** Called with shards that were not compared until now. */
   readonly tellShards?: (generation: string, shards: string) => void
-  /** Called with the recorded shards that Elasticsearch does not have now: none, if it has all or does not tell. */
-  readonly tellMissing?: (shards: readonly string[]) => void
+  /**
+   * Called with the recorded shards whose ids Elasticsearch does not tell now: none, if it tells all.
+   * @param mayAsk false: it tells none, since this user has no right to ask
+   */
+  readonly tellMissing?: (shards: readonly string[], mayAsk: boolean) => void
 }
 
 /** Returns the source and the rules version of a generation; undefined if it does not exist. */
@@ -50,7 +53,7 @@ export const keepIntact = async (
 ): Promise<GenerationBody> => {
   const known = await recordIndices(identity, names, steps)
   const found = await assertIntactIndices(known, steps)
-  steps.tellMissing?.(found === undefined ? [] : missingAmong(known.shards, found))
+  steps.tellMissing?.(missingAmong(known.shards, found), found !== undefined)
   const added = Object.entries(found ?? {}).filter(([shard]) => known.shards?.[shard] === undefined)
   if (added.length === 0) return known
   steps.tellShards?.(known.generation, added.map(([shard]) => shard).join())

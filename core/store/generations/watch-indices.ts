@@ -4,7 +4,7 @@
  *   without a setting with which documents are lost, hidden or changed: others can change both at any time. A
  *   translog that was set to `async` is set back. A line of the log tells of other settings, once while they last.
  * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
- *   `/readyz` says so. It also names recorded shards that two checks in a row do not find.
+ *   `/readyz` says so. It also names recorded shards whose ids two checks in a row do not find, or may not ask for.
  */
 import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
 import type { FoundSetting } from '../../../schemas/stored/index-settings.ts'
@@ -14,6 +14,7 @@ import type { Retrying } from '../../runtime/index.ts'
 import { type Ask, type Elasticsearch, retryUntilAborted } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
+import { MAY_NOT_ASK } from './indices.ts'
 import { controlDefinition, indicesOf } from './prepare.ts'
 import { keepIntact } from './recorded.ts'
 
@@ -37,11 +38,11 @@ export const watchIndices = async (
   const part = { generation: identity.generation, name: 'elasticsearch shards' }
   let missingBefore: readonly string[] = []
   /** A shard that moves or starts has no id for a moment. */
-  const tellMissing = (missing: readonly string[]): void => {
+  const tellMissing = (missing: readonly string[], mayAsk: boolean): void => {
     const lasting = missing.filter(shard => missingBefore.includes(shard))
     missingBefore = missing
     // Nobody takes back a reason that a stopped generation reports.
-    if (!signal.aborted) health.set(part, lasting.length === 0 ? undefined : missingText(lasting))
+    if (!signal.aborted) health.set(part, lasting.length === 0 ? undefined : missingText(lasting, mayAsk))
   }
   const steps = { request, prefix, tellShards, tellMissing }
   let known = identity
@@ -78,9 +79,10 @@ export const watchIndices = async (
 
 const MISSING_NAMED = 3
 
-const missingText = (shards: readonly string[]): string => {
+const missingText = (shards: readonly string[], mayAsk: boolean): string => {
   const others = shards.length > MISSING_NAMED ? `, … (${shards.length} in all)` : ''
-  return `Elasticsearch has no primary of ${shards.slice(0, MISSING_NAMED).join(', ')}${others}`
+  const named = `${shards.slice(0, MISSING_NAMED).join(', ')}${others}`
+  return mayAsk ? `Elasticsearch has no primary of ${named}` : `no id of ${named}: ${MAY_NOT_ASK}`
 }
 
 /** Returns the settings that stop nothing. @throws StopError `index_missing`, `index_unsuitable` */

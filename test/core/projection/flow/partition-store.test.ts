@@ -5,7 +5,7 @@ import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS } from '../../../../core/log/limits.ts'
 import { PartitionStore, StreamStore } from '../../../../core/projection/flow/partition-store.ts'
 import { BULKS_IN_FLIGHT, DOUBTED_READ_MS, STOOD_STILL_MS } from '../../../../core/projection/limits.ts'
-import type { StopError } from '../../../../core/runtime/failures.ts'
+import { StopError } from '../../../../core/runtime/failures.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
@@ -27,8 +27,11 @@ const writesIn = ({ bulk }: Request): object[] =>
     .split('\n')
     .flatMap(line => (line.startsWith('{"index"') ? [{ ...JSON.parse(line).index, status: 201 }] : []))
 
-/** `untold`: the number of answers about ids that lack its own, as when its node does not answer. */
-type Shard = { history: string; chain: object | undefined; untold: number }
+/**
+ * `untold`: the number of answers about ids that lack its own, as when its node does not answer. `refused`: the number
+ * of questions for ids that are refused, as without the privilege `monitor`.
+ */
+type Shard = { history: string; chain: object | undefined; untold: number; refused: number }
 
 /** `held` decides each attempt to read the chain, before the shard answers. */
 const setUp = (
@@ -36,7 +39,7 @@ const setUp = (
   atStart: GenerationBody = identity,
   onRequest: (path: string, clock: { now: number }) => Promise<void> | void = () => undefined,
 ) => {
-  const shard: Shard = { history: 'first', chain: { org_id: 'org_1' }, untold: 0 }
+  const shard: Shard = { history: 'first', chain: { org_id: 'org_1' }, untold: 0, refused: 0 }
   const clock = { now: 0 }
   const requests: string[] = []
   const stored: GenerationBody[] = []
@@ -56,6 +59,7 @@ const setUp = (
       return { status: 200, body: { 'p-control': settings('c'), 'p-g1-chains': settings('id') } }
     }
     if (path.endsWith('/_stats/get')) {
+      if (shard.refused-- > 0) throw new StopError('access_refused', 'Elasticsearch answers 403', { status: 403 })
       if (shard.untold > 0) {
         shard.untold--
         return { status: 200, body: { indices: {} } }
@@ -129,6 +133,16 @@ test('a read that had to wait is checked again until Elasticsearch tells the id 
     if (attempt === 1) throw new Unanswered('elasticsearch', 503)
     empty(shard)
     shard.untold = 2
+  })
+  await expect(getDocuments([CHAIN])).rejects.toThrow(replaced)
+  expect(requests.filter(request => request === CHECKED.at(-1))).toHaveLength(3)
+})
+
+test('a read that had to wait is checked again until the user may ask for the id of its shard', async () => {
+  const { getDocuments, requests } = setUp((attempt, shard) => {
+    if (attempt === 1) throw new Unanswered('elasticsearch', 503)
+    empty(shard)
+    shard.refused = 2
   })
   await expect(getDocuments([CHAIN])).rejects.toThrow(replaced)
   expect(requests.filter(request => request === CHECKED.at(-1))).toHaveLength(3)

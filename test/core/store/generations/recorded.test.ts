@@ -1,10 +1,11 @@
 /** The recorded shards of a generation, one of which still starts. */
 import { expect, test } from 'vitest'
-import { createHealth } from '../../../../core/runtime/index.ts'
+import { createHealth, StopError } from '../../../../core/runtime/index.ts'
 import { type PrepareSteps, prepareCommon, prepareGeneration } from '../../../../core/store/generations/prepare.ts'
 import { watchIndices } from '../../../../core/store/generations/watch-indices.ts'
 import type { GenerationDocument } from '../../../../schemas/stored/documents.ts'
 import { StartedElasticsearch as Elasticsearch } from '../../../projector/started-elasticsearch.ts'
+import { sending } from '../../../support/answering.ts'
 
 const source = { topic: 'commission.events', cluster_id: 'cluster-1', partitions: 1 }
 const steps = (elasticsearch: Elasticsearch, told: string[] = []): PrepareSteps => ({
@@ -133,4 +134,32 @@ test('a setting that loses nothing is told once when it comes after the start, a
     message: 'a setting of an index is not as expected',
   }
   expect(told).toEqual([[], [], [line], [], [], [line], []])
+})
+
+test('a user that may not ask for recorded shards any more is a reason not to be ready; if none are recorded, it is none', async () => {
+  const elasticsearch = new Elasticsearch()
+  await start(steps(elasticsearch))
+  const { body: identity } = elasticsearch.control('generation:g1') as GenerationDocument
+  const reasonOf = async (recorded: typeof identity): Promise<string | undefined> => {
+    elasticsearch.documents.set('test-control/generation:g1', { kind: 'generation', body: recorded })
+    const stopping = new AbortController()
+    const health = createHealth({ warn: () => undefined, info: () => undefined }, () => 0)
+    let looks = 0
+    let reason: string | undefined
+    const sleep = async (): Promise<void> => {
+      reason = health.reasons()['g1 elasticsearch shards']
+      if (++looks > 2) stopping.abort()
+    }
+    const send = sending(async asked => {
+      if (asked.path.endsWith('/_stats/get')) throw new StopError('access_refused', 'Elasticsearch answers 403')
+      return elasticsearch.request(asked)
+    })
+    const fail = (error: unknown): void => expect.fail(String(error))
+    const context = { elasticsearch: { send }, health, fail, retryOptions: { sleep, random: () => 0 } }
+    await watchIndices({ identity: recorded, prefix: 'test' }, context, stopping.signal)
+    return reason
+  }
+  expect(await reasonOf(identity)).toMatch(/^no id of test-control\/0, .*: this user lacks the privilege `monitor`/)
+  const { shards: _, ...never } = identity
+  expect(await reasonOf(never)).toBeUndefined()
 })
