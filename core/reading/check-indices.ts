@@ -5,8 +5,9 @@
  *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_CACHE_TIME
  *   apart. If all indices of the prefix were deleted and made anew, a generation has the name of an earlier one: what
  *   this process remembers of that one is used no more.
- * Can go wrong: the ids differ, were never recorded or cannot be read, a projector found that a shard lost documents,
- *   or a field was added → `unavailable`, never 401 or a short list.
+ * Can go wrong: the ids differ, were never recorded or cannot be read, an index is missing or no role of the user
+ *   shows it, a projector found that a shard lost documents, or a field was added → `unavailable`, never 401 or a short
+ *   list.
  */
 
 import {
@@ -54,7 +55,7 @@ export const createCheckIndices = (
 
   const compare = async (generation: string, withShards: boolean, signal: AbortSignal): Promise<string> => {
     const name: DocumentName = { ...controlAddress(prefix, generationId(generation)), form: 'small' }
-    // Only the document says which layout it is. Missing indices are left out of the answer.
+    // Only the document says which layout it is. The answer leaves out indices that are missing, or not shown.
     const possible = layouts.flatMap(layout => indicesReadOf(prefix, generation, layout))
     const [answer, ids] = await Promise.all([
       multiGet([name], signal),
@@ -66,7 +67,9 @@ export const createCheckIndices = (
     if (body.indices === undefined) throw unavailable('indices_not_recorded')
     if (body.lost !== undefined) throw unavailable('shard_lost')
     const read = indicesReadOf(prefix, generation, body.layout)
-    for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
+    const others = read.filter(index => body.indices?.[index] !== ids.get(index))
+    if (others.some(index => ids.has(index))) throw unavailable('indices_replaced')
+    if (others.length > 0) throw unavailable('index_not_shown')
     if (withShards) assertShards(body.shards, Object.fromEntries(ids), read)
     return generationIdOf(generation, body.indices)
   }

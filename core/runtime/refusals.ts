@@ -118,6 +118,7 @@ const unavailableReasons = {
   no_generation: no,
   indices_not_recorded: no,
   indices_replaced: no,
+  index_not_shown: no,
   shard_lost: no,
   runtime_fields: no,
   index_closed: no,

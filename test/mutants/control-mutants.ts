@@ -110,8 +110,14 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'the API serves restored indices',
     inside: 'createCheckIndices',
-    find: "if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')",
-    replace: "if (ids.get(index) === undefined) throw unavailable('indices_replaced')",
+    find: "if (others.some(index => ids.has(index))) throw unavailable('indices_replaced')",
+    replace: 'if (others.some(index => ids.has(index))) return generationIdOf(generation, body.indices)',
+  },
+  {
+    name: 'the API serves a generation without one of its indices',
+    inside: 'createCheckIndices',
+    find: "    if (others.length > 0) throw unavailable('index_not_shown')\n",
+    replace: '',
   },
   {
     name: 'a role that hides documents from the API is not noticed',

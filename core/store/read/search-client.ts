@@ -47,7 +47,8 @@ export type MultiGet = (
   },
 ) => Promise<Buffer>
 /**
- * Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out.
+ * Returns the ids of these indices by name, from the cluster state: no shard is read. Indices that are missing, or
+ * that no role shows to this user, are left out.
  * @param withShards also returns the ids of their primary shards, as `ShardIds`. This needs the right `monitor`
  * @throws Refusal `runtime_fields`; `index_closed`; `reads_blocked`; `documents_hidden` if a role hides a part of one
  *   from this user

@@ -64,13 +64,19 @@ describe('the indices of a generation', () => {
     expect(state.checks).toBe(3)
   })
 
-  test.each(read)('are refused if %s was replaced or deleted', async name => {
-    for (const id of ['another', undefined]) {
-      const { check, there } = setUp()
-      if (id === undefined) there.delete(name)
-      else there.set(name, id)
-      await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
-    }
+  test.each(read)('are refused if %s was replaced; if it is missing or not shown, that is the reason', async name => {
+    const { check, there } = setUp()
+    there.delete(name)
+    await expect(check('g1')).rejects.toThrow(unavailableWith('index_not_shown'))
+    there.set(name, 'another')
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
+  })
+
+  test('are refused as replaced if one is another one while the next one is missing: a restore is under way', async () => {
+    const { check, there } = setUp()
+    there.delete('p-g1-reps')
+    there.set('p-g1-statements', 'another')
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
   })
 
   test('are refused if another generation of this name was read: all indices were deleted and made anew', async () => {
