@@ -12,6 +12,7 @@ import {
   noSealKeys,
   type ReadSealKey,
   reportRefusals,
+  searchesPermitted,
 } from '../core/reading/index.ts'
 import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/index.ts'
 import { type AnswerBudget, batchMultiGets, holdReads, type SearchClient } from '../core/store/index.ts'
@@ -121,6 +122,7 @@ export const createApi = (parts: ApiParts): Api => {
   })
   // `lookup` and `remembered` are in core/reading/api-key-cache.ts.
   const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
+  const readServed = searchesPermitted(positions.readServedPositions, parts.elasticsearch.search, elapsed)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)
@@ -202,7 +204,7 @@ export const createApi = (parts: ApiParts): Api => {
   })
   return {
     listener: app.callback(),
-    readiness: createReadiness(positions.readServedPositions, keys.checkServed),
+    readiness: createReadiness(readServed, keys.checkServed),
     usage: () => ({ ...usageOf(shares), waits_for_changes: { held: 0, waiting: watch.waiting() } }),
     endWaits: watch.end,
     logRefusedBytes: (requestId, reason, address) => {

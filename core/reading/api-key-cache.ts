@@ -62,7 +62,7 @@ export type ApiKeyCache = {
   readonly forget: () => void
   /** Whether the last look-up of the key in this process, at any time, found it valid for this address. */
   readonly wasValid: (key: string, address: string | undefined) => boolean
-  /** Rejects with `unavailable` unless keys are served. */
+  /** Rejects with `unavailable` unless keys are served, and can be read. */
   readonly checkServed: (signal: AbortSignal) => Promise<void>
 }
 type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
@@ -87,6 +87,8 @@ export const createApiKeyCache = (
     form: 'small',
   }
   const { addressOf } = layoutOfKeys(prefix)
+  /** No digest of a key. It is missing if keys can be read. */
+  const noKey: DocumentName = { ...addressOf('api-keys', 'none'), form: 'small' }
   /** The `serve_from` of the position when keys were last found served, and when that read began. */
   let served: { readonly from: number; readonly at: number } | undefined
 
@@ -135,7 +137,7 @@ export const createApiKeyCache = (
 
   const checkServed = async (signal: AbortSignal) => {
     const asked = elapsed()
-    const [found] = await read([position], signal)
+    const [, found] = await read([noKey, position], signal)
     served = { from: requireServed(found), at: asked }
   }
 

@@ -17,7 +17,7 @@ import {
   generationId,
   listKinds,
 } from '../../schemas/stored/documents.ts'
-import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
+import { controlAddress, type GenerationLayout, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import { lostAmong, missingAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
@@ -27,6 +27,7 @@ import {
   type IndexIds,
   type MultiGet,
   type PositionReader,
+  type Search,
   sliceMultiGet,
   smallDocument,
 } from '../store/index.ts'
@@ -143,10 +144,14 @@ const isOfAnother = (error: unknown): boolean =>
 
 /** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string, layout: LayoutSource['layout']): string[] => {
-  const { indexOf, hasBalances } = layoutOf(prefix, { generation, topic: '', ...(layout && { layout }) })
-  const ofEvents = [...listKinds, 'statements', ...(hasBalances ? (['balances'] as const) : [])] as const
-  const read = generation === API_KEYS_GENERATION ? (['api-keys'] as const) : ofEvents
-  return [controlIndexOf(prefix), ...new Set(read.map(indexOf))]
+  const found = layoutOf(prefix, { generation, topic: '', ...(layout && { layout }) })
+  const read = generation === API_KEYS_GENERATION ? [found.indexOf('api-keys')] : indicesOfRecords(found)
+  return [controlIndexOf(prefix), ...read]
+}
+
+const indicesOfRecords = ({ indexOf, hasBalances }: GenerationLayout): string[] => {
+  const read = [...listKinds, 'statements', ...(hasBalances ? (['balances'] as const) : [])] as const
+  return [...new Set(read.map(indexOf))]
 }
 
 /** Layout 3 has the indices of layout 2. */
@@ -181,7 +186,11 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
       return holder
     },
     checkServed: async signal => {
-      await keys.checkServed(signal)
+      await keys.checkServed(signal).catch(async (error: unknown) => {
+        // If their index is missing or not shown, the check says so.
+        await waitFor(checkKeys(), signal)
+        throw error
+      })
       await waitFor(checkKeys(), signal)
     },
   }
@@ -219,5 +228,32 @@ export const positionsChecked = (
     latest,
     liveBefore,
     forget,
+  }
+}
+
+const NOTHING_SEARCHED = '{"size":0,"track_total_hits":false,"query":{"match_none":{}}}'
+
+/**
+ * Returns the same positions, for a readiness check: only if the user may search each index of their generation. Asked
+ * once in INDICES_CHECK_INTERVAL, since each request finds it out for itself. Another failure than 403 says nothing
+ * about the user: perhaps a shard is away, and the others answer.
+ */
+export const searchesPermitted = (
+  readServedPositions: PositionReader['readServedPositions'],
+  search: Search,
+  elapsed: () => number,
+): PositionReader['readServedPositions'] => {
+  let last = { id: '', at: Number.NEGATIVE_INFINITY }
+  return async signal => {
+    const served = await readServedPositions(signal)
+    const { id, layout } = served.generation
+    const at = elapsed()
+    if (id === last.id && at - last.at < INDICES_CHECK_INTERVAL) return served
+    const index = indicesOfRecords(layout).join()
+    await search({ index, routing: undefined }, NOTHING_SEARCHED, signal).catch((error: unknown) => {
+      if (error instanceof Refusal && error.reason === 'elasticsearch_status_403') throw error
+    })
+    last = { id, at }
+    return served
   }
 }

@@ -120,6 +120,24 @@ export const controlMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'an API that may not search its records is ready',
+    inside: 'searchesPermitted',
+    find: "if (error instanceof Refusal && error.reason === 'elasticsearch_status_403') throw error",
+    replace: 'if (!(error instanceof Refusal)) throw error',
+  },
+  {
+    name: 'a shard that is away makes the API not ready',
+    inside: 'searchesPermitted',
+    find: "if (error instanceof Refusal && error.reason === 'elasticsearch_status_403') throw error",
+    replace: 'throw error',
+  },
+  {
+    name: 'an API that may not read its keys is ready',
+    inside: 'createApiKeyCache',
+    find: 'const [, found] = await read([noKey, position], signal)',
+    replace: 'const [, found] = await read([position, position], signal)',
+  },
+  {
     name: 'a role that hides documents from the API is not noticed',
     inside: 'requireSeesAll',
     find: "if (privileges !== NOTHING_TOLD && hiddenIn(privileges, indices)) throw unavailable('documents_hidden')",

@@ -2,7 +2,13 @@
 import type { Admin } from 'kafkajs'
 import { RULES_VERSION } from '../../core/ledger/index.ts'
 import { assertSameSource, describeSource } from '../../core/log/index.ts'
-import { createApiKeyCache, createCheckIndices, createReaders, keysChecked } from '../../core/reading/index.ts'
+import {
+  createApiKeyCache,
+  createCheckIndices,
+  createReaders,
+  keysChecked,
+  searchesPermitted,
+} from '../../core/reading/index.ts'
 import { Refusal, StopError, scheduleTimer } from '../../core/runtime/index.ts'
 import {
   assertControlNotLost,
@@ -93,7 +99,7 @@ export const checkAnswers = async (
     const { positions } = createReaders(steps.prefix, reads, checkIndices, now, scheduleTimer)
     const keys = keysChecked(createApiKeyCache(steps.prefix, multiGet, now, now), checkIndices)
     const [served, keysServed] = await Promise.allSettled([
-      positions.readServedPositions(signal),
+      searchesPermitted(positions.readServedPositions, search, now)(signal),
       keys.checkServed(signal),
     ])
     const refused = [served, keysServed].flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))

@@ -15,6 +15,8 @@ const keyIndex = () => {
   const asked: number[] = []
   const clock = { now: 1_000, time: EXPIRY - 1 }
   const documents: Record<string, string> = { 'position:api-keys:0': positionText(5, 0, 5) }
+  /** Indices whose documents come with an error in their place. */
+  const unreadable = new Set<string>()
   /** Called after each multi-get has read its documents. */
   const after = { read: (): void => undefined }
   const put = (key: string, more: object = {}, body: object = {}) => {
@@ -27,7 +29,7 @@ const keyIndex = () => {
     'p',
     async (names: readonly DocumentName[]) => {
       asked.push(names.length)
-      const answer = multiGetAnswer(names, documents)
+      const answer = multiGetAnswer(names, documents, index => unreadable.has(index))
       after.read()
       return answer
     },
@@ -41,6 +43,7 @@ const keyIndex = () => {
     documents,
     put,
     putExpiring,
+    unreadable,
     remembered: keys.remembered,
     lookup: (key: string) => keys.lookup(key, signal),
     checkServed: keys.checkServed,
@@ -233,7 +236,14 @@ describe('keys', () => {
     await checkServed(signal)
     await lookup(KEY)
     await lookup(`${KEY}x`)
-    expect(asked).toEqual([1, 2, 2])
+    expect(asked).toEqual([2, 2, 2])
+  })
+
+  test('are not served if the user may read their position, but not the keys', async () => {
+    const { unreadable, checkServed } = keyIndex()
+    expect(await reasonOf(checkServed(signal))).toBeUndefined()
+    unreadable.add('p-api-keys')
+    expect(await reasonOf(checkServed(signal))).toBe('elasticsearch_partial')
   })
 
   test('are unavailable if their position is missing', async () => {

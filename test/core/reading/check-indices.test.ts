@@ -2,12 +2,18 @@
 
 import { describe, expect, test } from 'vitest'
 import { type ApiKeyCache, createApiKeyCache, type KeyHolder } from '../../../core/reading/api-key-cache.ts'
-import { createCheckIndices, keysChecked, positionsChecked } from '../../../core/reading/check-indices.ts'
+import {
+  createCheckIndices,
+  keysChecked,
+  positionsChecked,
+  searchesPermitted,
+} from '../../../core/reading/check-indices.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../core/reading/limits.ts'
-import { unavailable } from '../../../core/runtime/refusals.ts'
+import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import { abortReason, scheduleTimer } from '../../../core/runtime/time-limits.ts'
 import { generationIdOf, type PositionReader } from '../../../core/store/positions/position.ts'
-import type { MultiGet } from '../../../core/store/read/search-client.ts'
+import type { MultiGet, Search } from '../../../core/store/read/search-client.ts'
+import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'
 import { documentText, sha256 } from '../../support/bodies.ts'
 import { generationOf } from '../../support/layout.ts'
@@ -213,6 +219,71 @@ describe('keys', () => {
     await check('api-keys')
     expect(keys.remembered('k')).toBeUndefined()
     await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('keys_not_read_yet'))
+  })
+})
+
+describe('readiness', () => {
+  const { signal } = new AbortController()
+  const setUpSearch = (layout?: 2 | 3) => {
+    const state = { time: 0, generation: 'g1', asked: [] as string[], refusal: undefined as string | undefined }
+    const readServed = async () => {
+      const { generation: name } = state
+      const generation = {
+        ...generationOf({ name }),
+        layout: layoutOf('p', { generation: name, topic: '', ...(layout && { layout }) }),
+      }
+      return { generation, building: null, partitions: [], notServed: new Map() }
+    }
+    const search: Search = async ({ index }) => {
+      state.asked.push(index)
+      if (state.refusal !== undefined) throw new Refusal('unavailable', { reason: state.refusal })
+      return Buffer.from('{}')
+    }
+    return { state, isReady: searchesPermitted(readServed, search, () => state.time) }
+  }
+
+  test.each([
+    [undefined, 'p-g1-reps,p-g1-periods,p-g1-payouts,p-g1-payroll_files,p-g1-statements'],
+    [2, 'p-g1-payouts,p-g1-statements,p-g1-periods'],
+    [3, 'p-g1-payouts,p-g1-statements,p-g1-periods'],
+  ] as const)(
+    'of a generation of layout %s needs the right to search each index that answers are read from',
+    async (layout, indices) => {
+      const { state, isReady } = setUpSearch(layout)
+      expect((await isReady(signal)).generation.name).toBe('g1')
+      expect(state.asked).toEqual([indices])
+      state.time = INDICES_CHECK_INTERVAL
+      state.refusal = 'elasticsearch_status_403'
+      await expect(isReady(signal)).rejects.toThrow(unavailableWith('elasticsearch_status_403'))
+      await expect(isReady(signal)).rejects.toThrow(unavailableWith('elasticsearch_status_403'))
+    },
+  )
+
+  test('asks for the right once in an interval, and again for another generation', async () => {
+    const { state, isReady } = setUpSearch()
+    for (const time of [0, INDICES_CHECK_INTERVAL - 1, INDICES_CHECK_INTERVAL]) {
+      state.time = time
+      await isReady(signal)
+    }
+    expect(state.asked).toHaveLength(2)
+    state.generation = 'g2'
+    await isReady(signal)
+    expect(state.asked).toHaveLength(3)
+  })
+
+  test('does not need every shard: those that are there answer', async () => {
+    const { state, isReady } = setUpSearch()
+    state.refusal = 'elasticsearch_status_503'
+    expect((await isReady(signal)).generation.name).toBe('g1')
+  })
+
+  test('names the index of the keys if it is missing or not shown', async () => {
+    const { check, there } = setUp()
+    there.delete('p-api-keys')
+    const multiGet: MultiGet = async names => multiGetAnswer(names, {}, index => index === 'p-api-keys')
+    const now = () => 0
+    const keys = keysChecked(createApiKeyCache('p', multiGet, now, now), check)
+    await expect(keys.checkServed(signal)).rejects.toThrow(unavailableWith('index_not_shown'))
   })
 })
 

@@ -1,6 +1,6 @@
 /** `doctor` of an identity that reads what is projected: nothing restored, closed or missing passes for whole. */
 import { expect, test } from 'vitest'
-import { unavailable } from '../../../core/runtime/refusals.ts'
+import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import type { MultiGet, SearchClient } from '../../../core/store/read/search-client.ts'
 import type { IdentityName } from '../../../schemas/access.ts'
 import { type CheckedIdentity, doctor } from '../../../tools/doctor/doctor.ts'
@@ -106,6 +106,11 @@ test('the doctor of the API names each reason for which it answers 503', async (
   const indexIds = () => Promise.reject(unavailable('index_closed'))
   expect(await examine('api', closed, { ...readsOf(closed), indexIds })).toEqual(finding('failed', ': index_closed'))
   expect(await examine('api', await started())).toEqual(finding('failed', ': keys_not_read_yet'))
+  const whole = await served()
+  const search = () => Promise.reject(new Refusal('unavailable', { reason: 'elasticsearch_status_403' }))
+  expect(await examine('api', whole, { ...readsOf(whole), search })).toEqual(
+    finding('failed', ': elasticsearch_status_403'),
+  )
   const gone = await served()
   gone.elasticsearch.indices.delete('test-control')
   expect(await examine('api', gone)).toEqual(finding('failed', 'test-control, but there are'))
