@@ -1,6 +1,6 @@
-/** A role that hides documents, as the security of Elasticsearch tells it. The documents are in a real one. */
+/** A role that hides documents, or lets nobody read them, as the security of Elasticsearch does. The documents are in a real one. */
 import { expect, test } from 'vitest'
-import { identities } from '../../schemas/access.ts'
+import { type ElasticsearchRole, identities } from '../../schemas/access.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { startGuard } from '../support/elasticsearch-guard.ts'
 import { keyCreated, newId, newKeyText, periodRecorded, repRecorded } from '../support/events.ts'
@@ -9,17 +9,31 @@ import { startProjection } from '../support/projection.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { elasticsearchOf } from '../support/stored.ts'
 
-/** An Elasticsearch whose user has the role of an identity, and between `hide` and `show` another one. */
+/**
+ * An Elasticsearch whose user has the role of an identity, and between `hide` and `show` another one. After `withhold`
+ * the role shows the records of generations, and permits nobody to read them.
+ */
 const guarded = async (t: Scope, name: 'api' | 'projector' | 'projection', prefix: string) => {
   const { cluster, indices } = identities[name].elasticsearch
   const values = { ELASTICSEARCH_INDEX_PREFIX: prefix }
   let given: readonly object[] | undefined
-  const { url } = await startGuard(t, elasticsearchOf(prefix), { cluster, indices }, values, { told: () => given })
+  let permitted: ElasticsearchRole['indices'] = indices
+  const role = {
+    cluster,
+    get indices() {
+      return permitted
+    },
+  }
+  const { url } = await startGuard(t, elasticsearchOf(prefix), role, values, { told: () => given })
+  const withhold = () => {
+    const fixed = indices.map(entry => ({ ...entry, names: entry.names.filter(one => !one.startsWith('/')) }))
+    permitted = [...fixed, ...indices.map(entry => ({ ...entry, privileges: ['view_index_metadata'] as const }))]
+  }
   const hide = () => (given = [{ names: [`${prefix}-*`], privileges: ['read'], query: ['{"term":{"org_id":"x"}}'] }])
-  return { url, hide, show: () => (given = undefined) }
+  return { url, hide, show: () => (given = undefined), withhold }
 }
 
-test('while a role hides documents, the API answers 503, and the projector and commands do not start', async t => {
+test('while a role hides documents, or does not permit to read them, the API answers 503 and is not ready; the projector and commands do not start', async t => {
   const [org, key] = [newId('org'), newKeyText()]
   const records = [
     keyCreated({ org_id: org, text: key }),
@@ -40,6 +54,10 @@ test('while a role hides documents, the API answers 503, and the projector and c
   await becomes(503)
   ofApi.show()
   await becomes(200)
+
+  ofApi.withhold()
+  await becomes(503)
+  await eventually(async () => expect(await readiness()).toContain('elasticsearch_status_403'))
 
   const ofProjector = await guarded(t, 'projector', prefix)
   ofProjector.hide()
