@@ -1,4 +1,4 @@
-/** A role that hides documents, or lets nobody read them, as Elasticsearch tells it. The documents are in a real one. */
+/** A role that hides documents, or lets nobody read them, as Elasticsearch tells it. They are in a real one. */
 import { expect, test } from 'vitest'
 import { type ElasticsearchRole, identities } from '../../schemas/access.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
