@@ -96,4 +96,10 @@ export const growMutants: readonly Mutant[] = [
     find: '=== 0',
     replace: '>= 0',
   },
+  {
+    name: 'adopt takes a snapshot from before the swap of a grown topic',
+    inside: 'refuseBeforeGrown',
+    find: 'other === all.grown?.topic) continue',
+    replace: 'other !== topic) continue',
+  },
 ]

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
-/** Bugs in two commands that run at the same time, or in a command that is interrupted: see `mutants.ts`. */
+/** Bugs in commands that run at the same time, are interrupted, or meet what an earlier one left: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
 const PAIRS = 'test/simulation/pairs.test.ts'
@@ -115,5 +115,17 @@ export const pairMutants: readonly Mutant[] = [
     inside: 'segmentsOf',
     find: '      if (await hasGrown(target, manifest, archived)) break\n',
     replace: '',
+  },
+  {
+    name: 'a rollback trusts equal rules after a lost shard',
+    inside: 'parkAlike',
+    find: " && compared[pairOf(a.generation, b.generation)]?.found === 'equal'",
+    replace: ' && compared !== undefined',
+  },
+  {
+    name: 'a rollback serves texts that were redacted',
+    inside: 'refuseOpenTexts',
+    find: '  if (redacted_to === undefined) return\n',
+    replace: '  if (redacted_to !== null) return\n',
   },
 ]
