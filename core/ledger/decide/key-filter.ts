@@ -13,7 +13,7 @@
  */
 const LAYERS = [
   { bits: 2 ** 19, keys: 8_000 },
-  { bits: 2 ** 22, keys: 64_000 },
+  { bits: 2 ** 22, keys: 128_000 },
   { bits: 2 ** 25, keys: 2_000_000 },
 ]
 const LAST_BITS_MAX = 2 ** 28
