@@ -29,9 +29,8 @@ const {
   BULK_BYTES,
   BULK_DOCUMENTS,
   BULKS_IN_FLIGHT,
-  CACHE_CHAIN_BYTES_PER_PARTITION,
   CACHE_HEAD_BYTES_PER_PARTITION,
-  CACHE_PAYOUT_BYTES_PER_PARTITION,
+  CACHE_LINE_BYTES_PER_PARTITION,
   DECIDED_BYTES,
   DISCONNECT_TIMEOUT_MS,
   DOCUMENTS_ASKED,
@@ -48,6 +47,7 @@ const {
   MGET_BYTES,
   MGET_IDS,
   PARTITION_BYTES_IN_FLIGHT,
+  PARTITIONS_OF_FULL_SIZE,
   REBALANCE_TIMEOUT_MS,
   RECEIPT_WAIT_SECONDS_MAX,
   RECEIPTS_POLL_MS,
@@ -204,9 +204,15 @@ test('at least two bulk requests are in flight, each far below the limit of Elas
   expect(BULK_DOCUMENTS).toBeLessThanOrEqual(10_000)
 })
 
-test('the cache has room for the longest chain, and for the largest payout that can be superseded', () => {
-  expect(CACHE_CHAIN_BYTES_PER_PARTITION).toBeGreaterThan(300 + 2 * CHAIN_LENGTH_MAX * 150)
-  expect(CACHE_PAYOUT_BYTES_PER_PARTITION).toBeGreaterThan(300 + LINE_ITEMS_MAX * 300)
+test('the partitions of a process keep at most 48 MiB of documents, and read at most 24 MiB ahead', () => {
+  const kept = CACHE_LINE_BYTES_PER_PARTITION + CACHE_HEAD_BYTES_PER_PARTITION
+  expect(PARTITIONS_OF_FULL_SIZE * kept).toBeLessThanOrEqual(48 * 2 ** 20)
+  expect(PARTITIONS_OF_FULL_SIZE * PARTITION_BYTES_IN_FLIGHT).toBeLessThanOrEqual(24 * 2 ** 20)
+})
+
+test('the cache has room for the longest chain, or for the largest payout that can be superseded', () => {
+  expect(CACHE_LINE_BYTES_PER_PARTITION).toBeGreaterThan(300 + 2 * CHAIN_LENGTH_MAX * 150)
+  expect(CACHE_LINE_BYTES_PER_PARTITION).toBeGreaterThan(300 + LINE_ITEMS_MAX * 300)
   // Every event needs its rep and its period: thousands of them, with a few versions each.
   expect(CACHE_HEAD_BYTES_PER_PARTITION).toBeGreaterThan(5_000 * (300 + 3 * 150))
 })

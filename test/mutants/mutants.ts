@@ -243,7 +243,7 @@ export const mutants: readonly Mutant[] = [
     name: 'a replaced payout leaves the cache before its write is acknowledged',
     inside: 'Cache.addDecided',
     find: '      if (isReplaced(draft)) replaced.push({ key, kept })\n',
-    replace: '      if (isReplaced(draft)) this.#payouts.remove(key, kept)\n',
+    replace: '      if (isReplaced(draft)) this.#lines.remove(key, kept)\n',
   },
   {
     name: 'an acknowledgement removes a payout that was decided again since',

@@ -4,19 +4,14 @@
  * dropped with the assignment.
  */
 
-import {
-  CACHE_CHAIN_BYTES_PER_PARTITION,
-  CACHE_HEAD_BYTES_PER_PARTITION,
-  CACHE_PAYOUT_BYTES_PER_PARTITION,
-} from '../limits.ts'
+import { CACHE_HEAD_BYTES_PER_PARTITION, CACHE_LINE_BYTES_PER_PARTITION } from '../limits.ts'
 import type { AnyNewDocument, DocumentKey } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
 import { type DecidedDocument, draftOf } from './project.ts'
 
 export class Cache {
   /** Payouts and chains are lines: many, and rarely read. A line takes less memory than its object. */
-  readonly #payouts: RecentDocuments
-  readonly #chains: RecentDocuments
+  readonly #lines: RecentDocuments
   /** Reps, periods, payroll files and keys: small, and read again after many payouts. */
   readonly #heads: RecentDocuments
   /** Every key that exists. Only if the partition is projected from its first record on. */
@@ -24,8 +19,7 @@ export class Cache {
 
   /** @param share the part of the full size that this cache may take */
   constructor({ fromFirstRecord, share = 1 }: { readonly fromFirstRecord: boolean; readonly share?: number }) {
-    this.#payouts = new RecentDocuments(CACHE_PAYOUT_BYTES_PER_PARTITION * share)
-    this.#chains = new RecentDocuments(CACHE_CHAIN_BYTES_PER_PARTITION * share)
+    this.#lines = new RecentDocuments(CACHE_LINE_BYTES_PER_PARTITION * share)
     this.#heads = new RecentDocuments(CACHE_HEAD_BYTES_PER_PARTITION * share)
     this.#seen = fromFirstRecord ? new KeyFilter(share) : undefined
   }
@@ -52,7 +46,7 @@ export class Cache {
    */
   addDecided(documents: readonly DecidedDocument[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
-    const pending = [this.#payouts, this.#chains, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
+    const pending = [this.#lines, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
     const replaced: { readonly key: DocumentKey; readonly kept: Kept }[] = []
     for (const { key, kind, draft, line } of documents) {
       if (kind === 'parked' || kind === 'statements') continue
@@ -64,13 +58,12 @@ export class Cache {
     }
     return () => {
       for (const { recent, keys } of pending) recent.acknowledge(keys)
-      for (const { key, kept } of replaced) this.#payouts.remove(key, kept)
+      for (const { key, kept } of replaced) this.#lines.remove(key, kept)
     }
   }
 
   #recentOf(key: DocumentKey): RecentDocuments {
-    if (key.startsWith('payouts/')) return this.#payouts
-    return key.startsWith('chains/') ? this.#chains : this.#heads
+    return key.startsWith('payouts/') || key.startsWith('chains/') ? this.#lines : this.#heads
   }
 }
 

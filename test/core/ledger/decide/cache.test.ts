@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
 import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/project.ts'
 import { JsonText, withLists } from '../../../../core/ledger/event/json-text.ts'
-import { CACHE_CHAIN_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../../core/ledger/limits.ts'
+import { CACHE_HEAD_BYTES_PER_PARTITION, CACHE_LINE_BYTES_PER_PARTITION } from '../../../../core/ledger/limits.ts'
 import { type AnyNewDocument, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../../schemas/limits.ts'
 
@@ -161,7 +161,7 @@ describe('the cache', () => {
     cache.addDecided([change('a', 1)])()
     const long = {
       org_id: 'org_1',
-      body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_CHAIN_BYTES_PER_PARTITION / 4) },
+      body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_LINE_BYTES_PER_PARTITION / 4) },
     }
     for (let at = 0; at < 10; at++)
       cache.addDecided([serialize(documentChangeOf(refOf('chains', `${at}`), at, long))])()
@@ -198,6 +198,25 @@ describe('the cache', () => {
     expect(current.filter(id => cache.get(`payouts/${id}`) === undefined)).toEqual([])
   })
 
+  test('payouts and their chains have one bound together', () => {
+    const note = 'x'.repeat(CACHE_LINE_BYTES_PER_PARTITION / 20)
+    const drafts = {
+      payouts: { ...payoutDraft(null), body: { note } },
+      chains: { org_id: 'org_1', body: { payouts: [], payroll: [], note } },
+    }
+    const cache = new Cache({ fromFirstRecord: false })
+    const pairs = Array.from({ length: 15 }, (_, at) => `${at}`)
+    for (const id of pairs) {
+      const changes = (['payouts', 'chains'] as const).map(kind =>
+        documentChangeOf(refOf(kind, id), 1, drafts[kind] as AnyNewDocument),
+      )
+      cache.addDecided(changes.map(serialize))()
+    }
+    const kept = pairs.flatMap(id => [cache.get(`payouts/${id}`), cache.get(`chains/${id}`)]).filter(Boolean)
+    expect(kept.length * note.length).toBeLessThanOrEqual(CACHE_LINE_BYTES_PER_PARTITION)
+    expect(kept.length * note.length).toBeGreaterThan(CACHE_LINE_BYTES_PER_PARTITION / 4)
+  })
+
   test('returns payouts and chains as they were decided, and counts their length', () => {
     const cache = new Cache({ fromFirstRecord: false })
     const body = withLists({ id: 'payout_1', note: 'Ä"' }, { line_items: new JsonText('[{"amount":"1.50"}]') })
@@ -211,7 +230,7 @@ describe('the cache', () => {
     expect(cache.get('payouts/a')).toEqual({ ...payout, body: JSON.parse(body.text) })
     expect(cache.get('chains/a')).toEqual(chain)
 
-    const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_CHAIN_BYTES_PER_PARTITION / 4) } }
+    const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_LINE_BYTES_PER_PARTITION / 4) } }
     for (const id of ['b', 'c', 'd', 'e', 'f'])
       cache.addDecided([serialize(documentChangeOf(refOf('chains', id), 2, long))])()
     expect(['a', 'b', 'e', 'f'].map(id => cache.get(`chains/${id}`) !== undefined)).toEqual([false, false, true, true])

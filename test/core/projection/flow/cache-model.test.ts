@@ -2,11 +2,7 @@
 import { expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
 import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/project.ts'
-import {
-  CACHE_CHAIN_BYTES_PER_PARTITION,
-  CACHE_HEAD_BYTES_PER_PARTITION,
-  CACHE_PAYOUT_BYTES_PER_PARTITION,
-} from '../../../../core/ledger/limits.ts'
+import { CACHE_HEAD_BYTES_PER_PARTITION, CACHE_LINE_BYTES_PER_PARTITION } from '../../../../core/ledger/limits.ts'
 import { type AnyNewDocument, type DocumentKey, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../../schemas/limits.ts'
 import { createRandom, type Random } from '../../../support/random.ts'
@@ -21,13 +17,13 @@ const headOf = (seq: number, random: Random): AnyNewDocument => {
   return { org_id: 'org_1', body: { versions: Array.from({ length: length + 1 }, () => ({ seq, hash: 'x' })) } }
 }
 const chainOf = (seq: number, random: Random): AnyNewDocument => {
-  const note = 'x'.repeat(random.below(CACHE_CHAIN_BYTES_PER_PARTITION / 10))
+  const note = 'x'.repeat(random.below(CACHE_LINE_BYTES_PER_PARTITION / 20))
   const body = { payouts: [{ seq, id: 'payout_1' }], payroll: [], note }
   return { org_id: 'org_1', body } as AnyNewDocument
 }
 /** Every second payout is replaced by another one. */
 const payoutOf = (seq: number, random: Random): AnyNewDocument => {
-  const body = { versions: [{ seq }], note: 'x'.repeat(random.below(CACHE_PAYOUT_BYTES_PER_PARTITION / 10)) }
+  const body = { versions: [{ seq }], note: 'x'.repeat(random.below(CACHE_LINE_BYTES_PER_PARTITION / 20)) }
   const superseded_by_id = random.below(2) === 0 ? null : 'payout_2'
   return { org_id: 'org_1', seq, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id, body } as AnyNewDocument
 }
