@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../core/ledger/index.ts'
 import { assertSameSource, describeSource, type GenerationBody } from '../core/log/index.ts'
 import { StopError, Unanswered } from '../core/runtime/index.ts'
-import { getEach, knowsKeyRules, multiGet, type Send } from '../core/store/index.ts'
+import { assertSeesAll, getEach, knowsKeyRules, multiGet, type Send, type Sight } from '../core/store/index.ts'
 import type { Stream } from '../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -46,6 +46,29 @@ export const readLive = async (send: Send, prefix: string): Promise<Live> => {
 /** Returns a recorded shard of either stream that could not be compared when `readLive` read them. */
 export const unknownShardIn = ({ events, 'api-keys': keys }: Live): string | undefined =>
   events.unknownShard ?? keys.unknownShard
+
+/** As `assertSeesAll`. A proxy that answers in place of Elasticsearch tells nothing. */
+export const readSight = async (indices: readonly string[], send: Send): Promise<Sight> => {
+  try {
+    return await assertSeesAll(indices, { request: send }, false)
+  } catch (error) {
+    if (error instanceof Unanswered && [400, 404].includes(error.status)) return 'not told'
+    throw error
+  }
+}
+
+/** As `refuseUncompared`: an administrator may give an API key a role that hides documents while it is used. */
+export const refuseUnseen = (
+  sight: Sight,
+  refusal: string | undefined,
+  { say }: { readonly say: (line: string) => void },
+): void => {
+  if (sight !== 'not told') return
+  const what = 'Elasticsearch does not tell whether a role hides documents from this user or API key'
+  const advice = 'a proxy may refuse GET /_security/_authenticate or GET /_security/api_key (docs/access.md)'
+  if (refusal !== undefined) throw new CommandError(`${what}: ${advice}. ${refusal}`)
+  say(`${what}: ${advice}`)
+}
 
 /** As `readLive`, if no partition of it is read again after a restore. @throws also as `servedPositionsOf` */
 export const readServedLive = async (send: Send, prefix: string): Promise<Live> => {

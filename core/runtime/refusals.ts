@@ -115,6 +115,7 @@ const unavailableReasons = {
   audit_not_written: later,
   generation_made_anew: later,
   shards_unknown: later,
+  roles_unknown: later,
   no_generation: no,
   indices_not_recorded: no,
   indices_replaced: no,

@@ -76,6 +76,7 @@ export {
   readIndexIds,
   readRecordableIds,
   readShardIds,
+  type Sight,
 } from './generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from './generations/key-rules.ts'
 export {

@@ -6,6 +6,37 @@
 /** Every user may ask this. Without security, and for an API key with roles of its own, the answer is 400. */
 export const OWN_PRIVILEGES_PATH = '/_security/user/_privileges'
 
+/** With security, every user and API key gets an answer. */
+export const OWN_USER_PATH = '/_security/_authenticate'
+
+/** Returns the id of the API key of this process; undefined for a user. */
+export const ownKeyIn = (answer: unknown): string | undefined => {
+  const { id } = ((answer ?? {}) as { api_key?: { id?: unknown } }).api_key ?? {}
+  return typeof id === 'string' ? id : undefined
+}
+
+/** An API key may read its own roles, but not those of the user who made it. */
+export const ownKeyPath = (id: string): string => `/_security/api_key?id=${encodeURIComponent(id)}`
+
+/** Returns the roles of the only API key of an answer, in the form of OWN_PRIVILEGES_PATH; undefined without roles. */
+export const privilegesOfKey = (answer: unknown): unknown => {
+  const { api_keys: keys } = (answer ?? {}) as { api_keys?: unknown }
+  const [key] = (Array.isArray(keys) ? keys : []) as readonly { role_descriptors?: RoleDescriptors }[]
+  if (!key?.role_descriptors) return undefined
+  const listOf = (one: unknown): readonly unknown[] => (one == null ? [] : [one])
+  const entries = Object.values(key.role_descriptors).flatMap(role => role.indices ?? [])
+  return {
+    indices: entries.map(entry => ({
+      ...entry,
+      query: listOf(entry.query),
+      field_security: listOf(entry.field_security),
+    })),
+  }
+}
+
+type Restricting = { readonly query?: unknown; readonly field_security?: unknown }
+type RoleDescriptors = Readonly<Record<string, { readonly indices?: readonly Restricting[] }>>
+
 type Entry = {
   readonly names: readonly string[]
   readonly privileges: readonly string[]

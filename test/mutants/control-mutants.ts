@@ -139,15 +139,27 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a role that hides documents from the API is not noticed',
-    inside: 'requireSeesAll',
-    find: "if (privileges !== NOTHING_TOLD && hiddenIn(privileges, indices)) throw unavailable('documents_hidden')",
-    replace: 'if (privileges !== NOTHING_TOLD) hiddenIn(privileges, indices)',
+    inside: 'createSearchClient',
+    find: "if (hiddenIn(roles.privileges, indices)) throw unavailable('documents_hidden')",
+    replace: 'hiddenIn(roles.privileges, indices)',
+  },
+  {
+    name: 'a user whose roles are told no more counts as one that sees all',
+    inside: 'createSearchClient',
+    find: "roles === 'not told' && (wasTold || isForSignature)",
+    replace: "roles === 'not told' && isForSignature",
+  },
+  {
+    name: 'the own roles of an API key are not read',
+    inside: 'readOwnRoles',
+    find: "typeof key === 'object' ? privilegesOfKey(key.answer) : undefined",
+    replace: "typeof key === 'object' ? { indices: [] } : undefined",
   },
   {
     name: 'a role that hides documents from a projector is not noticed',
     inside: 'assertSeesAll',
-    find: '  if (index === undefined) return true\n',
-    replace: "  if (index !== '') return true\n",
+    find: "  if (index === undefined) return roles.isAll ? 'all' : 'all of the roles of its key'\n",
+    replace: "  if (index !== '') return roles.isAll ? 'all' : 'all of the roles of its key'\n",
   },
   {
     name: 'a role that may not read an index counts as one that shows all of it',

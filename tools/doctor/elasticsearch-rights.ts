@@ -5,14 +5,14 @@
  */
 
 import { StopError, Unanswered } from '../../core/runtime/index.ts'
-import { assertSeesAll, type Request, type Send } from '../../core/store/index.ts'
+import type { Request, Send, Sight } from '../../core/store/index.ts'
 import {
   type ElasticsearchIndexPrivilege,
   type ElasticsearchRole,
   fillIn,
   type IdentityName,
 } from '../../schemas/access.ts'
-import { hiddenAmong } from '../../schemas/stored/hiding-roles.ts'
+import { readSight } from '../live.ts'
 import { type Finding, failed, notTried, ok, warning } from './finding.ts'
 
 type ClusterPrivilege = ElasticsearchRole['cluster'][number]['privilege']
@@ -76,46 +76,21 @@ export const tryHidingRoles = async (
   signal: AbortSignal,
 ): Promise<Finding[]> => {
   const names = indices.flatMap(({ names }) => names.flatMap(pattern => exampleNames(pattern, values)))
+  const asked: Send = request => send(request, signal)
   try {
-    const isTold = await assertSeesAll(names, { request: asked => send(asked, signal) })
-    return [isTold ? ok(SEES_ALL) : await askOwnKey(names, send, signal)]
+    return [findingOfSight[await readSight(names, asked)]]
   } catch (error) {
     if (!(error instanceof StopError && error.code === 'documents_hidden')) throw error
     return [failed(SEES_ALL, `${error.code}: ${error.message}`, GIVE_WHOLE)]
   }
 }
 
-/** An API key may read its own role descriptors, but not the roles of the user who made it: those limit it, too. */
-const askOwnKey = async (names: readonly string[], send: Send, signal: AbortSignal): Promise<Finding> => {
-  const ask = <Body>(path: string, refused?: Body, query?: Request['query']) =>
-    answerOf<Body>({ method: 'GET', path, ...(query && { query }) }, send, signal, refused)
-  const user = await ask<{ readonly api_key?: { readonly id?: string } }>('/_security/_authenticate', {})
-  if (user === undefined) return notTried(SEES_ALL, 'Elasticsearch has no security: it hides nothing')
-  const id = user.api_key?.id
-  const [own] = (id && (await ask<ApiKeys>('/_security/api_key', undefined, { id }))?.api_keys) || []
-  const hidden = hiddenByKey(own?.role_descriptors, names)
-  if (hidden === undefined)
-    return warning(SEES_ALL, 'Elasticsearch does not tell all roles of this user or API key', LOOK_AT_KEY)
-  return failed(SEES_ALL, `documents_hidden: ${hidden}: this API key has query or field_security`, GIVE_WHOLE)
-}
-
-type ApiKeys = { readonly api_keys?: readonly { readonly role_descriptors?: RoleDescriptors }[] }
-type Restricting = { readonly query?: unknown; readonly field_security?: unknown }
-type RoleDescriptors = Readonly<Record<string, { readonly indices?: readonly Restricting[] }>>
-
-const hiddenByKey = (roles: RoleDescriptors | undefined, names: readonly string[]): string | undefined => {
-  const listOf = (one: unknown): readonly unknown[] => (one == null ? [] : [one])
-  const indices = Object.values(roles ?? {}).flatMap(role => role.indices ?? [])
-  return hiddenAmong(
-    {
-      indices: indices.map(entry => ({
-        ...entry,
-        query: listOf(entry.query),
-        field_security: listOf(entry.field_security),
-      })),
-    },
-    names,
-  )
+const NOT_ALL_TOLD = warning(SEES_ALL, 'Elasticsearch does not tell all roles of this user or API key', LOOK_AT_KEY)
+const findingOfSight: Readonly<Record<Sight, Finding>> = {
+  all: ok(SEES_ALL),
+  'no security': notTried(SEES_ALL, 'Elasticsearch has no security: it hides nothing'),
+  'all of the roles of its key': NOT_ALL_TOLD,
+  'not told': NOT_ALL_TOLD,
 }
 
 const DOCUMENT = 'doctor'
@@ -186,22 +161,13 @@ const askPrivileges = async (
       privileges,
     })),
   }
-  return answerOf<Privileges>({ method: 'POST', path: '/_security/user/_has_privileges', body }, send, signal)
-}
-
-/** Returns undefined if Elasticsearch has no security; `refused` if it, or a proxy, refuses the question. */
-const answerOf = async <Body>(
-  request: Request,
-  send: Send,
-  signal: AbortSignal,
-  refused?: Body,
-): Promise<Body | undefined> => {
   try {
-    const answer = await send<Body>(request, signal)
+    const path = '/_security/user/_has_privileges'
+    const answer = await send<Privileges>({ method: 'POST', path, body }, signal)
     return answer.status === 200 ? answer.body : undefined
   } catch (error) {
     const isUnknown = error instanceof StopError && error.code === 'write_refused'
-    if (isRefused(error) || isUnknown || isOfProxy(error)) return refused
+    if (isRefused(error) || isUnknown || isOfProxy(error)) return undefined
     throw error
   }
 }

@@ -119,7 +119,7 @@ const writeClose = async (
   const { name: generation } = read.generation
   const source = await steps.sourceOf(generation, org)
   // Of both streams: `keys` is read from the indices of API keys.
-  refuseUnknownShard({ unknownShard: source.unknownShard ?? unknownShardIn(live) }, options, steps)
+  refuseUnknownShard({ ...source, unknownShard: source.unknownShard ?? unknownShardIn(live) }, options, steps)
   const { topic, partition, rules_version } = source
   // Before long work.
   const keysEnd = positions['api-keys'][KEYS_PARTITION]?.position ?? 0
@@ -184,7 +184,7 @@ const writeClose = async (
   const then = await readProjection(send, prefix)
   assertSameProjection(before, then)
   const now = await steps.sourceOf(after.position.generation.name, org)
-  refuseUnknownShard({ unknownShard: now.unknownShard ?? unknownShardIn(then.live) }, options, steps)
+  refuseUnknownShard({ ...now, unknownShard: now.unknownShard ?? unknownShardIn(then.live) }, options, steps)
   const isSameSource = now.topic === topic && now.rules_version === rules_version
   if (!isSameSource || after.last?.seq !== last.seq) {
     throw new CommandError('another projection was made live meanwhile: close again. Nothing is written')

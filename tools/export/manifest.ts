@@ -4,6 +4,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { lstat, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.ts'
+import type { Sight } from '../../core/store/index.ts'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { Totals } from '../../schemas/resources.ts'
@@ -12,6 +13,7 @@ import type { CommandContext } from '../context.ts'
 import { findUncompared, refuseUncompared } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { recordedIdentityOf } from '../generations/generations.ts'
+import { readSight, refuseUnseen } from '../live.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { AS_USUAL, writeWhole } from '../whole-file.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
@@ -25,6 +27,8 @@ export type ManifestSource = {
   readonly sandbox?: SandboxBody
   /** A recorded shard that could not be compared: it may have lost documents. */
   readonly unknownShard?: string
+  /** Whether a role hides documents. */
+  readonly sight?: Sight
 }
 /**
  * Returns a function that reads the topic and partition of an organization, the version of the rules of a generation,
@@ -36,16 +40,22 @@ export const sourceOf =
     const identity = await recordedIdentityOf(generation, context)
     const unknownShard = await findUncompared(identity, context)
     const { topic, partitions, rules_version, sandbox } = identity
-    const source = { topic, partition: partitionOf(org, partitions), rules_version, ...(sandbox && { sandbox }) }
+    const sight = await readSight(Object.keys(identity.indices ?? {}), context.send)
+    const source = { topic, partition: partitionOf(org, partitions), rules_version, sight, ...(sandbox && { sandbox }) }
     return { ...source, ...(unknownShard !== undefined && { unknownShard }) }
   }
 
-/** As `refuseUncompared`: an error before a signature. */
+/** As `refuseUncompared` and `refuseUnseen`: an error before a signature. */
 export const refuseUnknownShard = (
-  { unknownShard }: { readonly unknownShard?: string | undefined },
+  { unknownShard, sight = 'all' }: { readonly unknownShard?: string | undefined; readonly sight?: Sight | undefined },
   { sign }: { readonly sign?: string | undefined },
   steps: Pick<CommandContext, 'say'>,
-): void => refuseUncompared(unknownShard, sign === undefined ? undefined : 'Nothing was signed', steps)
+): void => {
+  const refusal = sign === undefined ? undefined : 'Nothing was signed'
+  refuseUncompared(unknownShard, refusal, steps)
+  // Without a signature `doctor` tells it.
+  if (refusal !== undefined) refuseUnseen(sight, refusal, steps)
+}
 
 /** The bytes of a file. */
 export type DescribedFile = { readonly file: string; readonly bytes: number; readonly sha256: string }

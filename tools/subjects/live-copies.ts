@@ -18,6 +18,8 @@ import {
   readProjection,
   readProjectionUpTo,
   readServedLive,
+  readSight,
+  refuseUnseen,
   unknownShardIn,
 } from '../live.ts'
 import { timeOf } from '../terminal.ts'
@@ -79,7 +81,7 @@ const copiesIn = (projection: LiveProjection): string => {
 
 /**
  * Looks for a recorded shard that cannot be compared: of the live copies, and of each index that is searched, also of
- * spare generations, sandboxes and parked records.
+ * spare generations, sandboxes and parked records. Also asks whether a role hides documents of them.
  * @param refusal as of `refuseUncompared`, which throws as here
  */
 export const refuseUncomparedCopies = async (
@@ -88,8 +90,11 @@ export const refuseUncomparedCopies = async (
   context: CommandContext,
 ): Promise<void> => {
   let shard = unknownShardIn(live)
-  for (const one of await searchedGenerations(context)) shard ??= await unknownShardOf(one)
+  const searched = await searchedGenerations(context)
+  for (const one of searched) shard ??= await unknownShardOf(one)
   refuseUncompared(shard, refusal, context)
+  const indices = searched.flatMap(one => one.indices)
+  refuseUnseen(await readSight(indices, context.send), refusal, context)
 }
 
 /** Of the indices that are there: one that is not whole, or is being dropped, has no document or fewer indices. */

@@ -103,7 +103,8 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
       if (status === 401 || status === 403) {
         throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })
       }
-      throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
+      const what = `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`
+      throw new StopError('write_refused', what, { status })
     }
   },
 })
@@ -147,8 +148,7 @@ const isBrokenCompression = (error: unknown): boolean =>
 export const isTransient = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
 
 /**
- * A read-only index answers 403, and a closed one 400: a temporary state of the cluster, not a matter of credentials or
- * of the request.
+ * A read-only index answers 403, and a closed one 400: a temporary state, not a matter of credentials or the request.
  */
 const isBlock = (answer: unknown): boolean => blocks.has(errorType(answer))
 const blocks: ReadonlySet<string | undefined> = new Set(['cluster_block_exception', CLOSED])

@@ -9,7 +9,7 @@ import {
   type GenerationDocument,
   kinds,
 } from '../../../schemas/stored/documents.ts'
-import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
+import { hiddenAmong } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
 import {
   lostAmong,
@@ -22,6 +22,7 @@ import {
 } from '../../../schemas/stored/shard-ids.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { Ask } from '../elasticsearch/client.ts'
+import { isUnknownPath, type OwnRoles, readOwnRoles, type Told } from '../elasticsearch/own-roles.ts'
 
 type Steps = { readonly request: Ask; readonly prefix: string }
 
@@ -98,21 +99,27 @@ const withControl = (names: readonly string[], prefix: string): readonly string[
 /** Returns undefined if the user has not the right, or Elasticsearch does not know the request. */
 const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefined> =>
   asked.catch((error: unknown) => {
-    if (error instanceof StopError && ['access_refused', 'write_refused'].includes(error.code)) return undefined
+    if (isWithoutRight(error)) return undefined
     throw error
   })
 
 /** Why no id of a recorded shard is told. */
 export const MAY_NOT_ASK = 'this user lacks the privilege `monitor` on the indices'
 
+const isWithoutRight = (error: unknown): error is StopError =>
+  error instanceof StopError && ['access_refused', 'write_refused'].includes(error.code)
+
 type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices' | 'shards' | 'lost'>
 /** `read`: indices whose documents were read before. Each of their recorded shards must have an id now. */
 export type CompareSteps = Steps & { readonly read?: readonly string[] }
 
+/** In words: what the user sees. `no security`: all. */
+export type Sight = 'all' | 'all of the roles of its key' | Extract<OwnRoles, string>
+
 /**
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
- * @returns false if Elasticsearch does not tell: it has no security, the API key has roles of its own, or a proxy
- *   permits no such question
+ * @returns `not told` if it is not known: a proxy permits no such question. An API key with roles of its own sees all
+ *   that these show
  * @param isOptional false: a 404 of a proxy is an error, for what cannot be taken back
  * @throws StopError `documents_hidden`; `write_refused` if its answer has another form
  */
@@ -120,13 +127,23 @@ export const assertSeesAll = async (
   indices: readonly string[],
   { request }: Pick<Steps, 'request'>,
   isOptional = true,
-): Promise<boolean> => {
-  const answer = await withoutRight(request({ method: 'GET', path: OWN_PRIVILEGES_PATH, isOptional }))
-  if (answer?.status !== 200) return false
-  const index = hiddenIn(answer.body, indices)
-  if (index === undefined) return true
-  const what = 'a role of this user has query or field_security; give it only the role of deploy/access/'
-  throw new StopError('documents_hidden', `${index}: ${what}`, { index })
+): Promise<Sight> => {
+  const ask = async (path: string): Promise<Told> => {
+    try {
+      const { status, body } = await request({ method: 'GET', path, isOptional })
+      if (status === 200) return { answer: body }
+      return isUnknownPath(status) ? 'unknown' : 'refused'
+    } catch (error) {
+      if (!isWithoutRight(error)) throw error
+      return isUnknownPath(Number(error.where.status)) ? 'unknown' : 'refused'
+    }
+  }
+  const roles = await readOwnRoles(ask)
+  if (typeof roles === 'string') return roles
+  const index = hiddenIn(roles.privileges, indices)
+  if (index === undefined) return roles.isAll ? 'all' : 'all of the roles of its key'
+  const what = `a role of this ${roles.isAll ? 'user' : 'API key'} has query or field_security`
+  throw new StopError('documents_hidden', `${index}: ${what}; give it only the role of deploy/access/`, { index })
 }
 
 const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefined => {
@@ -134,7 +151,7 @@ const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefin
     return hiddenAmong(answer, indices)
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new StopError('write_refused', `${OWN_PRIVILEGES_PATH} has an answer of another form`)
+    throw new StopError('write_refused', 'the privileges of this user have another form')
   }
 }
 

@@ -14,12 +14,13 @@ import type { Readable } from 'node:stream'
 import type { Client, ClientOptions } from '@elastic/elasticsearch'
 import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/transport'
 import { context, propagation } from '@opentelemetry/api'
-import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
+import { hiddenAmong } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn, OBSTACLES_FILTER, obstacleIn } from '../../../schemas/stored/index-ids.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { shardIdsIn, shardIdsRequest } from '../../../schemas/stored/shard-ids.ts'
 import { abortRefusal, isTimeUp, OK, Refusal, unavailable } from '../../runtime/index.ts'
 import { ELASTICSEARCH_OVERLOADED } from '../elasticsearch/client.ts'
+import { isUnknownPath, type OwnRoles, readOwnRoles, type Told } from '../elasticsearch/own-roles.ts'
 import { type authOf, type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READ_TIME_MAX, READS_IN_FLIGHT_MAX } from '../limits.ts'
 import { type AnswerBudget, type CountBytes, collect } from './answer-budget.ts'
@@ -51,7 +52,7 @@ export type MultiGet = (
  * that no role shows to this user, are left out.
  * @param withShards also returns the ids of their primary shards, as `ShardIds`. This needs the right `monitor`
  * @throws Refusal `runtime_fields`; `index_closed`; `reads_blocked`; `documents_hidden` if a role hides a part of one
- *   from this user
+ *   from this user; `roles_unknown` if no answer tells that, and one did before, or it is asked `withShards`
  */
 export type IndexIds = (
   names: readonly string[],
@@ -64,7 +65,11 @@ export type SearchClient = { readonly search: Search; readonly multiGet: MultiGe
 export type Transport = (
   request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
   options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
-) => Promise<{ statusCode: number | null; body: Readable }>
+) => Promise<{
+  statusCode: number | null
+  body: Readable
+  headers?: Readonly<Record<string, unknown>> | null
+}>
 
 type Asked = Parameters<Transport>[0]
 type Limits = NonNullable<Parameters<MultiGet>[2]>
@@ -88,6 +93,7 @@ const HEADERS = { 'content-type': 'application/json', accept: 'application/json'
 export const createSearchClient = (parts: Parts): SearchClient => {
   const { transport, otherNodes, observe, elapsed, budget } = parts
   let inFlight = 0
+  let wasTold = false
 
   const ask = async (
     request: Asked,
@@ -103,7 +109,10 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     }
     // Read to the end and dropped, so that the connection can be reused.
     answer.body.on('error', () => undefined).resume()
-    if (request.path === OWN_PRIVILEGES_PATH && tellsNothing.has(answer.statusCode)) return NOTHING_TOLD
+    if (request.path.startsWith('/_security/') && tellsNothing.has(answer.statusCode)) {
+      const isOfElasticsearch = answer.headers?.['x-elastic-product'] === 'Elasticsearch'
+      return isOfElasticsearch && isUnknownPath(answer.statusCode) ? QUESTION_UNKNOWN : NOTHING_TOLD
+    }
     if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
     throw new Refusal('unavailable', { reason: `elasticsearch_status_${answer.statusCode}` })
   }
@@ -127,6 +136,13 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     }
   }
 
+  const requireSeesAll = (roles: OwnRoles, indices: readonly string[], isForSignature: boolean): void => {
+    if (typeof roles === 'object') {
+      if (hiddenIn(roles.privileges, indices)) throw unavailable('documents_hidden')
+      wasTold = true
+    } else if (roles === 'not told' && (wasTold || isForSignature)) throw unavailable('roles_unknown')
+  }
+
   return {
     search: async ({ index, routing }, body, signal, arrived) => {
       const routed = routing === undefined ? '' : `&routing=${routing}`
@@ -143,13 +159,15 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       const fields = `${INDEX_ID_FILTER},${OBSTACLES_FILTER}`
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${fields}`
       const path = `/${names.join()}?${query}`
-      const [answer, privileges, shards] = await Promise.all([
+      const askRoles = async (question: string): Promise<Told> =>
+        toldIn(requireAnswer(await read('index_ids', { method: 'GET', path: question }, signal)))
+      const [answer, roles, shards] = await Promise.all([
         read('index_ids', { method: 'GET', path }, signal),
-        read('index_ids', { method: 'GET', path: OWN_PRIVILEGES_PATH }, signal),
+        readOwnRoles(askRoles),
         withShards ? read('index_ids', { method: 'GET', path: shardIdsPath(names) }, signal) : undefined,
       ])
       const ids = readIndexIds(requireAnswer(answer))
-      requireSeesAll(requireAnswer(privileges), [...ids.keys()])
+      requireSeesAll(roles, [...ids.keys()], withShards)
       return shards === undefined ? ids : new Map([...ids, ...readShardIds(requireAnswer(shards), names)])
     },
   }
@@ -158,15 +176,21 @@ export const createSearchClient = (parts: Parts): SearchClient => {
 /** The statuses without security, for an API key with roles of its own, and behind a proxy that permits no question. */
 const tellsNothing: ReadonlySet<number | null> = new Set([400, 403, 404, 405, 410, 501])
 const NOTHING_TOLD = Buffer.alloc(0)
+const QUESTION_UNKNOWN = Buffer.alloc(0)
 
-/** @throws Refusal `documents_hidden`: answers would be short, with status 200 */
-const requireSeesAll = (privileges: Buffer, indices: readonly string[]): void => {
-  if (privileges !== NOTHING_TOLD && hiddenIn(privileges, indices)) throw unavailable('documents_hidden')
+const toldIn = (answer: Buffer): Told => {
+  if (answer === QUESTION_UNKNOWN) return 'unknown'
+  if (answer === NOTHING_TOLD) return 'refused'
+  try {
+    return { answer: JSON.parse(answer.toString('utf8')) }
+  } catch {
+    throw unavailable('elasticsearch_malformed_privileges')
+  }
 }
 
-const hiddenIn = (privileges: Buffer, indices: readonly string[]): boolean => {
+const hiddenIn = (privileges: unknown, indices: readonly string[]): boolean => {
   try {
-    return hiddenAmong(JSON.parse(privileges.toString('utf8')), indices) !== undefined
+    return hiddenAmong(privileges, indices) !== undefined
   } catch {
     throw unavailable('elasticsearch_malformed_privileges')
   }

@@ -123,6 +123,21 @@ test('a signature goes on after a run that was killed while it made tables anew'
   expect(signedIn(out).tables).toEqual(tables)
 })
 
+test('an export is not signed while Elasticsearch does not tell whether a role hides documents', async () => {
+  const of = { topic: 't', partition: 0, rules_version: 2 }
+  const signing = (...sights: readonly ManifestSource['sight'][]) => {
+    const left = [...sights]
+    const sourceOf = async () => ({ ...of, sight: left.shift() ?? 'all' })
+    const options = { org: 'org_a', asOf: undefined, out: emptyCopy(), parquet: false, json: false }
+    return (sign: string | undefined) => exportOrganization({ ...options, sign }, growingSteps(4, { sourceOf }))
+  }
+  const refusal = 'does not tell whether a role hides documents'
+  await expect(signing('not told')(keyFile())).rejects.toThrow(refusal)
+  await expect(signing('all', 'not told')(keyFile())).rejects.toThrow(refusal)
+  expect(await signing('not told', 'not told')(undefined)).toBe(0)
+  expect(await signing('no security', 'all of the roles of its key')(keyFile())).toBe(0)
+})
+
 test('while a recorded shard cannot be compared, an export warns, and is not signed', async () => {
   const said: string[] = []
   const of = { topic: 't', partition: 0, rules_version: 2 }

@@ -78,10 +78,16 @@ const world = (t: Scope, texts: readonly string[]) => {
     hidden: [] as readonly string[],
     /** A proxy answers in place of Elasticsearch which documents a role hides. */
     isProxied: false,
+    /** Answers about roles by path, others are 400; by default no role hides anything. */
+    told: undefined as Readonly<Record<string, object>> | undefined,
   }
   const context = {
     send: sending(async (request, signal) => {
       if (request.path === OWN_PRIVILEGES_PATH && steps.isProxied) return proxied(request.isOptional ?? false)
+      if (request.path.startsWith('/_security/') && steps.told) {
+        const body = steps.told[request.path]
+        return body ? { status: 200, body } : { status: 400, body: {} }
+      }
       if (request.path.startsWith('/_resolve/index/p-sandbox')) return { status: 404, body: {} }
       if (request.path.startsWith('/_resolve/'))
         return { status: 200, body: { indices: ['p-g1-reps', 'p-g1-parked', 'p-g2-reps'].map(name => ({ name })) } }
@@ -127,10 +133,29 @@ const recorded = [
 test('no key is destroyed while a proxy does not tell whether a role hides documents', async t => {
   const { erase, steps, isKeyThere } = world(t, [sealed])
   steps.isProxied = true
-  await expect(erase()).rejects.toThrow('x-elastic-product')
+  await expect(erase()).rejects.toThrow(/whether a role hides documents.*Nothing was destroyed/)
   expect(isKeyThere()).toBe(true)
   steps.isProxied = false
   expect(await erase()).toBe(exitCodes.done)
+})
+
+const keyToldWith = (...indices: readonly object[]) => ({
+  '/_security/_authenticate': { api_key: { id: 'k1' } },
+  '/_security/api_key?id=k1': { api_keys: [{ role_descriptors: { subjects: { indices } } }] },
+})
+const reading = { names: ['*'], privileges: ['read'] }
+
+test.for([
+  ['that does not tell the roles', { '/_security/_authenticate': { api_key: { id: 'k1' } } }, /Nothing was destroyed/],
+  ['whose role got a query', keyToldWith({ ...reading, query: '{"match_none":{}}' }), /API key has query/],
+  ['whose own roles hide nothing', keyToldWith(reading), undefined],
+  ['of an Elasticsearch without security', {}, undefined],
+] as const)('no key is destroyed by an API key %s: %#', async ([, told, refusal], t) => {
+  const { erase, steps, isKeyThere } = world(t, [sealed])
+  steps.told = told
+  if (refusal) await expect(erase()).rejects.toThrow(refusal)
+  else expect(await erase()).toBe(exitCodes.done)
+  expect(isKeyThere()).toBe(refusal !== undefined)
 })
 
 test.for(recorded)(

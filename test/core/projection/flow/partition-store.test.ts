@@ -115,7 +115,8 @@ const empty = (shard: Shard): void => {
   shard.history = 'second'
   shard.chain = undefined
 }
-const CHECKED = ['GET /_security/user/_privileges', 'GET /p-*/_settings', 'GET /p-*/_stats/get']
+const QUESTIONS = ['GET /_security/user/_privileges', 'GET /_security/_authenticate']
+const CHECKED = [...QUESTIONS, 'GET /p-*/_settings', 'GET /p-*/_stats/get']
 const READ_AND_CHECKED = ['GET /p-control/_doc/generation%3Ag1', ...CHECKED]
 const replaced = expect.objectContaining({ code: 'index_replaced' })
 

@@ -1,5 +1,6 @@
 /** Optional questions about indices, behind a proxy that answers 404 to them, or only reloads. */
 import { expect, test } from 'vitest'
+import { StopError } from '../../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import {
   assertSameIndices,
@@ -20,9 +21,51 @@ const steps = {
   }),
 }
 
-test('a user whose privileges a proxy does not tell is as one of Elasticsearch without security', async () => {
-  expect(await assertSeesAll(NAMES, steps)).toBe(false)
+test('a user whose privileges a proxy does not tell may see less than all', async () => {
+  expect(await assertSeesAll(NAMES, steps)).toBe('not told')
   await expect(assertSeesAll(NAMES, steps, false)).rejects.toThrow(Unanswered)
+})
+
+const whole = { names: ['*'], privileges: ['read'] }
+const isKey = { '/_security/_authenticate': { api_key: { id: 'k1' } } }
+const keyWith = (...indices: readonly object[]) => ({
+  ...isKey,
+  '/_security/api_key?id=k1': { api_keys: [{ role_descriptors: { api: { indices } } }] },
+})
+/** @param answers by path; all others have this status */
+const seeing = (answers: Readonly<Record<string, object>>, other = 400) =>
+  assertSeesAll(NAMES, {
+    request: sending(async ({ path }) => {
+      const body = answers[path]
+      if (body) return { status: 200, body }
+      if ([400, 404].includes(other)) return { status: other, body: {} }
+      const code = other === 403 ? 'access_refused' : 'write_refused'
+      throw new StopError(code, `Elasticsearch answers ${other}`, { status: other })
+    }),
+  })
+
+test.for([
+  ['a user whose roles hide nothing', { '/_security/user/_privileges': { indices: [whole] } }, 400, 'all'],
+  ['Elasticsearch that does not know the question who the user is', {}, 400, 'no security'],
+  ['one that answers it with 405', {}, 405, 'no security'],
+  ['a refusal of each question', {}, 403, 'not told'],
+  ['a path that a proxy does not know', {}, 404, 'not told'],
+  ['a defect of Elasticsearch', {}, 500, 'not told'],
+  ['a user whose privileges are not told', { '/_security/_authenticate': { username: 'u' } }, 400, 'not told'],
+  ['an API key that may not read its roles', isKey, 403, 'not told'],
+  ['an API key that is not found', { ...isKey, '/_security/api_key?id=k1': { api_keys: [] } }, 400, 'not told'],
+  ['an API key whose own roles hide nothing', keyWith(whole), 400, 'all of the roles of its key'],
+] as const)('%s: %#', async ([, answers, other, sight]) => {
+  expect(await seeing(answers, other)).toBe(sight)
+})
+
+test('an API key with own roles that hide documents stops: an administrator may give it such a role at any time', async () => {
+  for (const restricted of [{ query: { match_all: {} } }, { field_security: { grant: ['seq'] } }]) {
+    const hidden = expect.objectContaining({ code: 'documents_hidden', where: { index: 'p-control' } })
+    await expect(seeing(keyWith({ ...whole, ...restricted }))).rejects.toThrow(hidden)
+  }
+  const form = expect.objectContaining({ code: 'write_refused' })
+  await expect(seeing(keyWith({ ...whole, names: 'p-control' }))).rejects.toThrow(form)
 })
 
 test('shards that a proxy does not tell are missing: nothing counts as compared, and none is recorded', async () => {

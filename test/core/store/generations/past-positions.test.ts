@@ -63,7 +63,7 @@ test('the clock is read after the positions and the ids of the indices, so that 
   const { asked, publish, steps } = given()
   publish(5, 6)
   await keepPositions(identity, undefined, steps)
-  expect(asked).toEqual(['_mget', '_security', '_settings', '_nodes', '_doc'])
+  expect(asked).toEqual(['_mget', '_security', '_security', '_settings', '_nodes', '_doc'])
 })
 
 test('past positions have what a projector needs to go on: offset, last record and time of the records', async () => {

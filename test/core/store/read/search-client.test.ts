@@ -39,7 +39,7 @@ test('ids of indices come with those of their primary shards where they are aske
       paths.push(path)
       const isStats = path.includes('/_stats/')
       const text = isStats ? JSON.stringify(STATS) : path.startsWith('/_security/') ? '{"indices":[]}' : IDS
-      return { statusCode: path.startsWith('/_security/') ? 400 : 200, body: Readable.from([Buffer.from(text)]) }
+      return { statusCode: 200, body: Readable.from([Buffer.from(text)]) }
     },
     otherNodes: 0,
     observe: () => undefined,
@@ -139,7 +139,65 @@ test.each([400, 403, 404, 405, 501])(
   async status => {
     const { indexIds, outcomes } = answering(IDS, '{"error":"no handler found"}', status)
     expect([...(await indexIds())]).toEqual([['a', 'x']])
-    expect(outcomes).toEqual(['ok', 'ok'])
+    expect(outcomes).toEqual(['ok', 'ok', 'ok'])
+  },
+)
+
+const WHOLE = { names: ['*'], privileges: ['read'] }
+const KEY = '/_security/api_key?id=k1'
+
+/** `told`: answers by path. Each other question is refused, by Elasticsearch or by a proxy. */
+const asked = () => {
+  const told: Record<string, object> = {}
+  const refusal = { status: 400, isOfElasticsearch: true }
+  const { indexIds } = createSearchClient({
+    transport: async ({ path }) => {
+      const isQuestion = path.startsWith('/_security/')
+      const answer = isQuestion ? told[path] : path.includes('/_stats/') ? STATS : JSON.parse(IDS)
+      const body = Readable.from([Buffer.from(JSON.stringify(answer ?? {}))])
+      const headers = refusal.isOfElasticsearch ? { 'x-elastic-product': 'Elasticsearch' } : {}
+      return { statusCode: answer ? 200 : refusal.status, body, headers }
+    },
+    otherNodes: 0,
+    observe: () => undefined,
+    elapsed: () => 0,
+  })
+  const ids = (withShards = false) => indexIds(['a'], new AbortController().signal, withShards)
+  return { told, refusal, ids }
+}
+const unknown = { code: 'unavailable', reason: 'roles_unknown', retry: 'later' }
+
+test('an API key that gets a role with a query while it is used is refused: then only the key tells its roles', async () => {
+  const { told, ids } = asked()
+  told['/_security/user/_privileges'] = { indices: [WHOLE] }
+  expect([...(await ids())]).toEqual([['a', 'x']])
+  delete told['/_security/user/_privileges']
+  told['/_security/_authenticate'] = { api_key: { id: 'k1' } }
+  const ownRole = (role: object) => ({
+    api_keys: [{ role_descriptors: { api: { indices: [{ ...WHOLE, ...role }] } } }],
+  })
+  told[KEY] = ownRole({ query: '{"match_all":{}}' })
+  await expect(ids()).rejects.toMatchObject({ reason: 'documents_hidden', retry: 'no' })
+  told[KEY] = ownRole({})
+  expect([...(await ids())]).toEqual([['a', 'x']])
+  delete told[KEY]
+  await expect(ids()).rejects.toMatchObject(unknown)
+})
+
+test.for([
+  [400, true, 'answers'],
+  [405, true, 'answers'],
+  [400, false, 'refuses'],
+  [403, true, 'refuses'],
+  [404, true, 'refuses'],
+] as const)(
+  'before a signature, status %i to each question about roles, of Elasticsearch itself: %j, %s',
+  async ([status, isOfElasticsearch, outcome]) => {
+    const { refusal, ids } = asked()
+    Object.assign(refusal, { status, isOfElasticsearch })
+    expect([...(await ids())]).toEqual([['a', 'x']])
+    if (outcome === 'refuses') await expect(ids(true)).rejects.toMatchObject(unknown)
+    else expect(Object.fromEntries(await ids(true))).toEqual({ a: 'x', 'a/0': 'h' })
   },
 )
 
