@@ -37,9 +37,9 @@ import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_
 /**
  * Returns undefined if the last check is recent: a request waits only after a pause.
  * @param id of the generation that was read; without it, the generation may be any of this name
- * @param when `now`: a check that begins now, and also compares the ids of the shards, before a projector does
+ * @param when `now`: a check that begins now; `with shards`: it also compares their ids, before a projector does
  */
-export type CheckIndices = (generation: string, id?: string, when?: 'now') => Promise<void> | undefined
+export type CheckIndices = (generation: string, id?: string, when?: 'now' | 'with shards') => Promise<void> | undefined
 
 /** `at`: milliseconds of the clock when the last check that proved the indices began. `id`: what it found. */
 type LastCheck = { at: number; id: string; running: Promise<void> | undefined }
@@ -111,7 +111,7 @@ export const createCheckIndices = (
     const requireSame = (found: string): void => {
       if (id !== undefined && id !== found) throw unavailable('generation_made_anew')
     }
-    if (when === 'now') return checkWithRetries(generation, true).then(requireSame)
+    if (when !== undefined) return checkWithRetries(generation, when === 'with shards').then(requireSame)
     const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, id: '', running: undefined }
     lastChecks.set(generation, last)
     const age = elapsed() - last.at

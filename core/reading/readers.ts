@@ -63,7 +63,7 @@ export const createReaders = (
       key: checkpoints.key,
       now: checkpoints.now ?? now,
       later,
-      checkNow: ({ name, id }) => checkIndices(name, id, 'now'),
+      checkNow: ({ name, id }) => checkIndices(name, id, 'with shards'),
       hasChange,
     }),
   }

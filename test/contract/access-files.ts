@@ -165,7 +165,7 @@ export const accessPage = (): string =>
       'Another mapping or sort stops the projector, too. The API looks at no settings: it refuses answers that are not complete. ' +
       'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +
       'A role with `query` or `field_security` hides documents, and Elasticsearch answers fewer rows with status 200: give none to these users. ' +
-      'The projector stops and the API answers 503 (`documents_hidden`), both also while they run; commands that answer from documents end. ' +
+      'The projector stops and the API answers 503 (`documents_hidden`), both also while they run; commands that answer from documents end. The API notices such a role up to 2 s late: until then a page can lack records, and [`sequence`](reading.md#changes) shows a change that is missing. ' +
       'A further role that permits `read` without restriction makes an index whole again, if its list of indices is another one. Elasticsearch tells nothing of a role that grants no field at all (`"grant": []`), and an API key with role descriptors is told only these: if they hide nothing, `npx commission doctor` warns. Look at the roles of the user who made it (`GET /_security/api_key?with_limited_by=true`). ' +
       'If a proxy refuses `GET /_security/_authenticate` or `GET /_security/api_key`, nothing may be known of a role: then nothing is signed, no seal key is destroyed, and an API that knew more before answers 503 (`roles_unknown`). A 400 or 405 of Elasticsearch itself to the first one proves: there is no security.',
     [

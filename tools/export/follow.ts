@@ -1,8 +1,8 @@
 /**
  * `follow`: prints the changes of an organization as lines of JSON, as the API answers them, for ever. In: an
  * organization, and the last change that is known already. Out: one line for each change, in order, each once.
- * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends). A stop is no failure; with
- *   `once` it is one, because changes are missing.
+ * Can go wrong: Elasticsearch does not answer (retries); a role hides documents, or a change was left out (an error);
+ *   nobody reads the output (ends). A stop is no failure; with `once` it is one, because changes are missing.
  */
 
 import { changeNameOf, readListParameters, sequenceIn, textOfChange, textOfName } from '../../core/reading/index.ts'
@@ -37,6 +37,7 @@ const LAST_CHANGE_GONE =
 export const follow = async ({ org, startingAfter, once }: FollowOptions, steps: FollowSteps): Promise<ExitCode> => {
   const { readList, out, say, sleep, signal } = steps
   let after = startingAfter
+  let before: number | undefined
   await refuseUnknown(org, steps).catch(stopped)
   while (!signal.aborted) {
     const page = await readList(org, 'changes', parametersOf(after)).catch(error => {
@@ -45,7 +46,10 @@ export const follow = async ({ org, startingAfter, once }: FollowOptions, steps:
     })
     if (page === undefined) break
     for (const [at, hit] of page.hits.entries()) {
-      await out(Buffer.concat([textOfChange(hit, sequenceIn(page, at)), LINE_END]))
+      const sequence = sequenceIn(page, at)
+      if (before !== undefined) refuseGap(sequence, before)
+      await out(Buffer.concat([textOfChange(hit, sequence), LINE_END]))
+      before = sequence
     }
     const last = page.hits.at(-1)
     if (last) after = textOfName(changeNameOf(last))
@@ -60,6 +64,13 @@ export const follow = async ({ org, startingAfter, once }: FollowOptions, steps:
   function stopped(error: unknown): undefined {
     if (!signal.aborted) throw error
   }
+}
+
+/** As both clients: a change was left out if a role hid documents for a moment. */
+const refuseGap = (sequence: number, before: number): void => {
+  if (sequence === before + 1) return
+  const what = `expected the change with sequence ${before + 1}, got ${sequence}`
+  throw new CommandError(`${what}: one was left out, or other rules are live now; follow again from the beginning`)
 }
 
 const isUnknownCursor = (error: unknown): boolean => error instanceof CommandError && error.message === UNKNOWN_CURSOR

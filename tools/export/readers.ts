@@ -35,7 +35,11 @@ import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 
-/** Each read is retried until there is an answer. @throws CommandError if refused, or after the last attempt */
+/**
+ * Each read is retried until there is an answer. After a list or a sum, the indices are checked before it is given out:
+ * a role can hide documents since the check before it.
+ * @throws CommandError if refused, also if a check refuses for good, or after the last attempt
+ */
 export type ExportReaders = {
   readonly readTotals: (org: string, asOf: Moment | undefined) => Promise<TotalsRead>
   readonly readList: (org: string, kind: ListKind | 'changes', parameters: ListParameters) => Promise<Page>
@@ -101,7 +105,7 @@ export const readThrough = (
   const { readers } = createReaders(prefix, uncounted({ search, multiGet }), check, now, scheduleTimer, generation)
   const scopeOf = (org: string): ReadScope => ({ org, ...readingOfProcess(signal) })
   const isRetryable = (error: unknown): boolean =>
-    error instanceof Refusal && error.code === 'unavailable' && !signal.aborted
+    error instanceof Refusal && error.code === 'unavailable' && error.retry !== 'no' && !signal.aborted
   const retried = async <Result>(asOf: Moment | undefined, read: () => Promise<Result>): Promise<Result> => {
     try {
       return await withRetries({ sleep }, read, isRetryable)
@@ -112,12 +116,19 @@ export const readThrough = (
       throw new CommandError(`Elasticsearch cannot be read: ${error.reason}`)
     }
   }
+  const checkNow = ({ generation: { name, id } }: ReadPosition) => check(name, id, 'now')
+  const checked = async <Read extends { readonly position: ReadPosition }>(reading: Promise<Read>): Promise<Read> => {
+    const read = await reading
+    await checkNow(read.position)
+    return read
+  }
   return {
-    readTotals: (org, asOf) => retried(asOf, () => readers.totals(scopeOf(org), { asOf })),
+    readTotals: (org, asOf) => retried(asOf, () => checked(readers.totals(scopeOf(org), { asOf }))),
     readList: (org, list, parameters) =>
-      retried(parameters.asOf, () => readers.list(scopeOf(org), { list, ...parameters })),
+      retried(parameters.asOf, () => checked(readers.list(scopeOf(org), { list, ...parameters }))),
     readStatement: (org, id, asOf) =>
       retried(asOf, async () => {
+        // One document is found whole, or not at all.
         const found = await readers.records.statement(scopeOf(org), { id, asOf })
         return { text: textOfStatement(found), position: found.position }
       }),
@@ -125,6 +136,7 @@ export const readThrough = (
       retried(undefined, async () => {
         const where = position.generation.layout.searchOf([kind], org)
         const answer = await search(where, countBody(where, position), signal)
+        await checkNow(position)
         return smallSearch<CountAggregation>(requireAnswer(answer)).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }

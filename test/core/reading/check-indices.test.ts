@@ -106,23 +106,33 @@ describe('the indices of a generation', () => {
     shards.set('p-g1-payouts/0', 'first')
     shards.set('p-g1-chains/0', 'another')
     await check('g1', id)
-    await check('g1', id, 'now')
+    await check('g1', id, 'with shards')
     expect(state.checks).toBe(2)
     shards.set('p-g1-payouts/0', 'another')
-    await expect(check('g1', id, 'now')).rejects.toThrow(unavailableWith('shard_lost'))
+    await expect(check('g1', id, 'with shards')).rejects.toThrow(unavailableWith('shard_lost'))
     expect(check('g1', id)).toBeUndefined()
     shards.set('p-g1-payouts/0', 'first')
-    await expect(check('g1', 'another', 'now')).rejects.toThrow(unavailableWith('generation_made_anew'))
+    await expect(check('g1', 'another', 'with shards')).rejects.toThrow(unavailableWith('generation_made_anew'))
+  })
+
+  test('are checked anew, without their shards, before a command gives out a page', async () => {
+    const { check, recorded, there, state } = setUp()
+    recorded.shards = { 'p-g1-payouts/0': 'of a node that is away' }
+    await check('g1')
+    await check('g1', undefined, 'now')
+    expect(state.checks).toBe(2)
+    there.set('p-g1-reps', 'another')
+    await expect(check('g1', undefined, 'now')).rejects.toThrow(unavailableWith('indices_replaced'))
   })
 
   test('nothing is signed while the id of a recorded shard is not known', async () => {
     const { check, recorded, shards } = setUp()
     const id = generationIdOf('g1', recorded.indices)
-    await check('g1', id, 'now')
+    await check('g1', id, 'with shards')
     recorded.shards = { 'p-g1-payouts/0': 'first' }
-    await expect(check('g1', id, 'now')).rejects.toThrow(unavailableWith('shards_unknown'))
+    await expect(check('g1', id, 'with shards')).rejects.toThrow(unavailableWith('shards_unknown'))
     shards.set('p-g1-payouts/0', 'first')
-    await check('g1', id, 'now')
+    await check('g1', id, 'with shards')
   })
 
   test('are refused until a projector has recorded their ids', async () => {

@@ -53,6 +53,19 @@ test('the next page is read when the output has taken the last one', async () =>
   expect(readsAtEnd).toEqual([1, 2, 3])
 })
 
+test('a change that was left out is an error before the next line', async () => {
+  const { readers } = given(3)
+  const lines: string[] = []
+  const out = (line: Buffer) => void lines.push(line.toString())
+  const readList: ExportReaders['readList'] = async (...asked) => {
+    const page = await readers.readList(...asked)
+    return { ...page, sequences: (page.sequences ?? []).map(sequence => (sequence > 2 ? sequence + 1 : sequence)) }
+  }
+  const following = follow(once, { ...steps(), ...readers, readList, out })
+  await expect(following).rejects.toThrow('expected the change with sequence 3, got 4: one was left out')
+  expect(lines.map(line => JSON.parse(line).sequence)).toEqual([1, 2])
+})
+
 test('a cursor that is unknown names the option only if it is the one of the option', async () => {
   const { readers } = given(3)
   const unknown = async (): Promise<never> => Promise.reject(new CommandError(UNKNOWN_CURSOR))
