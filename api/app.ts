@@ -138,7 +138,8 @@ export const createApi = (parts: ApiParts): Api => {
   const reservation = createReadReservation(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
   const allowed = allowOrigins(parts.corsOrigins ?? [])
-  const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch, parts.now)
+  const openRecords = createOpenRecords(readSealKey, createKeyReads(later))
+  const router = createRoutes(readers, openRecords, watch, parts.now, checkIndices.proofs)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerAndLog` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

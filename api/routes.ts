@@ -11,6 +11,7 @@ import {
   type Moment,
   type OpenRecords,
   type Page,
+  type Proofs,
   type Readers,
   type RecordAsked,
   readHistoryParameters,
@@ -53,16 +54,18 @@ export const createRoutes = (
   watch: Pick<ChangeWatch, 'confirm' | 'remember'>,
   /** Milliseconds since 1970. */
   now: () => number,
+  proofs?: Proofs,
 ): Router<Answerable> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
-  const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), now)
+  const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), now, proofs)
   /** Remembers what was asked for: a record or totals. Pages are read together: a kept one may be of other rules. */
   const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
     const { form, path, query } = ctx.state
     if (asked.asOf?.kind === 'change') {
       const remember = tags.begin()
-      form.isFixed = etag => isCertain(remember(tagOf(`${orgOf(ctx)} ${path} ${query}`), etag))
+      form.isFixed = (etag, generation) =>
+        isCertain(remember(tagOf(`${orgOf(ctx)} ${path} ${query}`), etag, generation))
     }
     return rememberAsked(ctx, asked)
   }

@@ -170,7 +170,7 @@ const needsBody = (ctx: Context<Answering>, position: ReadPosition, contentTag: 
   const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)
   ctx.set('ETag', etag)
   // An erasure changes an answer with sealed texts, also one as of a change.
-  const neverChanges = sealState === undefined && isFixed(etag)
+  const neverChanges = sealState === undefined && isFixed(etag, position.generation.name)
   if (neverChanges && ctx.response.get('Cache-Control') === REVALIDATED) ctx.set('Cache-Control', FIXED)
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   const asked = ctx.get('If-None-Match')

@@ -139,8 +139,11 @@ export type Reserved = {
 }
 /** The entity tag and the age of an answer depend on this, besides its content. The route sets it. */
 export type AnswerForm = {
-  /** Whether the answer with this tag does not change: a record or totals as of a change, read twice with this tag. */
-  isFixed: (etag: string) => boolean
+  /**
+   * Whether the answer with this tag does not change: a record or totals as of a change, read twice with this tag.
+   * @param generation its name
+   */
+  isFixed: (etag: string, generation: string) => boolean
   /** The state of the sealed texts in the answer; undefined if it has none. Such an answer changes with an erasure. */
   sealState: string | undefined
 }

@@ -33,13 +33,18 @@ import {
 } from '../store/index.ts'
 import type { ApiKeyCache } from './api-key-cache.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from './limits.ts'
+import type { Proofs } from './pages/agreed.ts'
 
 /**
  * Returns undefined if the last check is recent: a request waits only after a pause.
  * @param id of the generation that was read; without it, the generation may be any of this name
  * @param when `now`: a check that begins now; `with shards`: it also compares their ids, before a projector does
  */
-export type CheckIndices = (generation: string, id?: string, when?: 'now' | 'with shards') => Promise<void> | undefined
+export type CheckIndices = {
+  (generation: string, id?: string, when?: 'now' | 'with shards'): Promise<void> | undefined
+  /** Caches keep only what searches before and after such a check found. Without it, nothing is checked. */
+  readonly proofs?: Proofs
+}
 
 /** `at`: milliseconds of the clock when the last check that proved the indices began. `id`: what it found. */
 type LastCheck = { at: number; id: string; running: Promise<void> | undefined }
@@ -53,6 +58,8 @@ export const createCheckIndices = (
   later: Schedule,
 ): CheckIndices => {
   const lastChecks = new Map<string, LastCheck>()
+  let begun = 0
+  let passed: ReadonlyMap<string, number> = new Map()
 
   const compare = async (generation: string, withShards: boolean, signal: AbortSignal): Promise<string> => {
     const name: DocumentName = { ...controlAddress(prefix, generationId(generation)), form: 'small' }
@@ -78,9 +85,12 @@ export const createCheckIndices = (
   /** Tries again if a node does not answer, because another node may be asked. */
   const checkWithRetries = (generation: string, withShards = false): Promise<string> =>
     withTimeLimit(READY_TIME_MAX, later, async signal => {
+      const number = ++begun
       for (let tries = INDICES_CHECK_TRIES; ; tries--) {
         try {
-          return await compare(generation, withShards, signal)
+          const id = await compare(generation, withShards, signal)
+          passed = new Map([...passed, [generation, Math.max(number, passed.get(generation) ?? 0)]])
+          return id
         } catch (error) {
           if (tries === 1 || isMismatch(error) || signal.aborted) throw error
         }
@@ -88,11 +98,11 @@ export const createCheckIndices = (
     })
 
   const checkShared = (generation: string, last: LastCheck): Promise<void> => {
-    const begun = elapsed()
+    const begunAt = elapsed()
     last.running ??= checkWithRetries(generation)
       .then(
         id => {
-          last.at = begun
+          last.at = begunAt
           last.id = id
         },
         (error: unknown) => {
@@ -107,7 +117,7 @@ export const createCheckIndices = (
     return last.running
   }
 
-  return (generation, id, when) => {
+  const check: CheckIndices = (generation, id, when) => {
     const requireSame = (found: string): void => {
       if (id !== undefined && id !== found) throw unavailable('generation_made_anew')
     }
@@ -122,6 +132,7 @@ export const createCheckIndices = (
     running?.catch(() => undefined)
     return id === undefined || id === last.id ? undefined : Promise.resolve(last.id).then(requireSame)
   }
+  return Object.assign(check, { proofs: { begun: () => begun, passed: () => passed } })
 }
 
 /**

@@ -11,7 +11,7 @@ export {
   READY_TIME_MAX,
 } from './limits.ts'
 export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './pace.ts'
-export { createAgreed, isCertain } from './pages/agreed.ts'
+export { createAgreed, isCertain, type Proofs } from './pages/agreed.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf, sequenceIn, termsOf } from './pages/read-list.ts'

@@ -42,16 +42,17 @@ export const createReaders = (
   checkpoints: { readonly key?: SigningKey | undefined; readonly now?: () => number } = {},
 ): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
+  const { proofs } = checkIndices
   const projectionTime = createProjectionTime(search, positions.oldestTime)
   const parts = {
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
     cursors: createCursors(),
-    positionAsOf: createPositionAsOf(search, projectionTime, now),
-    sequences: createSequences(search, now),
+    positionAsOf: createPositionAsOf(search, projectionTime, now, proofs),
+    sequences: createSequences(search, now, proofs),
   }
-  const totals = createReadTotals(parts, search, parts.sequences, now)
+  const totals = createReadTotals(parts, search, parts.sequences, now, proofs)
   const hasChange = createHasChange(search)
   const readers = {
     list: createReadList(parts),

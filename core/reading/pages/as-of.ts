@@ -32,7 +32,7 @@ import {
   visibleRange,
 } from '../../store/index.ts'
 import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
-import { createAgreed } from './agreed.ts'
+import { createAgreed, type Proofs } from './agreed.ts'
 import type { PositionAsOf, ProjectionTime } from './read-list.ts'
 import { invalidAsOf } from './read-parameters.ts'
 
@@ -41,8 +41,9 @@ export const createPositionAsOf = (
   search: ScopedSearch,
   projectionTime: ProjectionTime,
   now: () => number,
+  proofs?: Proofs,
 ): PositionAsOf => {
-  const remembered = createAgreed<number>(lruOptions(AS_OF_REMEMBERED), now)
+  const remembered = createAgreed<number>(lruOptions(AS_OF_REMEMBERED), now, proofs)
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
   const firstEvent = async (
@@ -93,7 +94,7 @@ export const createPositionAsOf = (
       const isAfter = { range: { seq: { gt: after.seq, ...visibleRange(position) } } }
       if (await firstEvent(scope, position, 'asc', [isEarlier, isAfter])) throw undecided()
     }
-    remember(key, publishedTo)
+    remember(key, publishedTo, position.generation.name)
     return { ...position, publishedTo }
   }
 }

@@ -55,7 +55,7 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import { type Pace, usualPace } from '../pace.ts'
-import { createAgreed } from './agreed.ts'
+import { createAgreed, type Proofs } from './agreed.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
 import { requireSearchable } from './read-list.ts'
@@ -87,12 +87,14 @@ export const createReadTotals = (
   search: ScopedSearch,
   sequences: Sequences,
   now: () => number,
+  proofs?: Proofs,
 ): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by bytes: each change is a moment that a client can ask about, of each rep.
   const summed = createAgreed<Summed>(
     { maxSize: TOTALS_BYTES_REMEMBERED, sizeCalculation: bytesOf },
     now,
+    proofs,
     (one, other) => one.digest === other.digest,
   )
   const summing = new Map<string, Summing>()
@@ -228,7 +230,7 @@ export const createReadTotals = (
     }).finally(() => summing.delete(key))
     const began = { found, bytes: () => bytes }
     summing.set(key, began)
-    found.then(rows => remember(key, rows)).catch(() => undefined)
+    found.then(rows => remember(key, rows, position.generation.name)).catch(() => undefined)
     return waitForSum(began, signal, added => onAdded({ bytes: added, isFirst: true }))
   }
 

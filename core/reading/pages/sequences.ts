@@ -26,7 +26,7 @@ import {
   smallSearch,
 } from '../../store/index.ts'
 import { CHANGES_SKIPPED_MAX, SEQUENCES_REMEMBERED } from '../limits.ts'
-import { certain, createAgreed } from './agreed.ts'
+import { certain, createAgreed, type Proofs } from './agreed.ts'
 import type { RecordName } from './read-parameters.ts'
 
 export type SequencesAsked = {
@@ -52,8 +52,8 @@ export type Sequences = {
 type FoundChange = { readonly name: RecordName; readonly seq: number }
 
 /** Creates the counter of changes and its cache. @param now milliseconds since 1970 */
-export const createSequences = (search: ScopedSearch, now: () => number): Sequences => {
-  const remembered = createAgreed<number>(lruOptions(SEQUENCES_REMEMBERED), now)
+export const createSequences = (search: ScopedSearch, now: () => number, proofs?: Proofs): Sequences => {
+  const remembered = createAgreed<number>(lruOptions(SEQUENCES_REMEMBERED), now, proofs)
   // `takenBack` differs once a restored copy is adopted: a count from before may lack changes.
   const keyOf = ({ org }: ReadScope, { generation, takenBack }: ReadPosition, seq: number): string =>
     `${generation.id}:${org}:${takenBack}:${seq}`
@@ -111,7 +111,7 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
     const known = remembered.get(key)
     if (known !== undefined) return known
     const remember = remembered.begin()
-    return remember(key, (await countUpTo(scope, position, [seq]))[0] ?? 0)
+    return remember(key, (await countUpTo(scope, position, [seq]))[0] ?? 0, position.generation.name)
   }
 
   /** @throws Refusal `unavailable` if an old copy of one shard left out changes between those of the others */
@@ -132,7 +132,7 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
     const remember = remembered.begin(begin)
     if (begin) await requireWhole(scope, position, asked)
     const found = begin ? seqs.map((_, at) => begin.value + at + 1) : await countUpTo(scope, position, seqs)
-    remember(keyOf(scope, position, seqs.at(-1) ?? 0), found.at(-1) ?? 0)
+    remember(keyOf(scope, position, seqs.at(-1) ?? 0), found.at(-1) ?? 0, position.generation.name)
     return found
   }
 
@@ -157,7 +157,7 @@ export const createSequences = (search: ScopedSearch, now: () => number): Sequen
       left -= changes
       if (left === 0) {
         if (!layout.isInOneShard && (await countUpTo(scope, position, [seq]))[0] !== sequence) throw leftOut()
-        remember(keyOf(scope, position, seq), sequence)
+        remember(keyOf(scope, position, seq), sequence, position.generation.name)
         return { name: nameOfChange(layout, hit), seq }
       }
       after = seq

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { type CheckIndices, createCheckIndices } from '../../../../core/reading/check-indices.ts'
 import {
   AGREED_AFTER,
   TOTALS_AMOUNTS,
@@ -9,7 +10,10 @@ import {
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
 import { createSequences } from '../../../../core/reading/pages/sequences.ts'
+import { unavailable } from '../../../../core/runtime/refusals.ts'
+import { scheduleTimer } from '../../../../core/runtime/time-limits.ts'
 import type { ScopedSearch } from '../../../../core/store/index.ts'
+import { generationText, multiGetAnswer } from '../../../api/answers.ts'
 import { heapInUse } from '../../../support/heap.ts'
 import { generationOf } from '../../../support/layout.ts'
 import { createRandom } from '../../../support/random.ts'
@@ -44,16 +48,22 @@ const totalsOver = (
   gate = Promise.resolve(),
   paid: readonly Amount[] = [],
   onPage = (): void => undefined,
+  checkWith = (_elapsed: () => number): CheckIndices | undefined => undefined,
 ) => {
   const asked: Body[] = []
   const lastHit = { index: 'p-g1-payouts', more: {} }
   let last = 5
   let takenBack = 0
   let clock = 0
+  const now = () => clock
+  const check = checkWith(now)
   const parts = {
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
-    positionAsOf: async () => ({ ...position, takenBack }),
+    positionAsOf: async () => {
+      await check?.('g1')
+      return { ...position, takenBack }
+    },
     cursors: { remembered: () => undefined, remember: () => undefined, forget: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
@@ -89,8 +99,7 @@ const totalsOver = (
         }))
     return answerOf([], isOfPeriods ? buckets.slice(after.place, place) : buckets, { place })
   }
-  const now = () => clock
-  const read = createReadTotals(parts, search, createSequences(search, now), now)
+  const read = createReadTotals(parts, search, createSequences(search, now), now, check?.proofs)
   return {
     asked,
     lastHit,
@@ -341,3 +350,40 @@ test.each([1, 2, 3])('totals of random amounts on many pages are exact to the la
   )
   expect(JSON.stringify(totals.totals)).toBe(JSON.stringify(expected))
 })
+
+test.each(['documents_hidden', 'runtime_fields'] as const)(
+  'sums that were cut before a check noticed it are not kept: %s',
+  async reason => {
+    const kinds = ['reps', 'periods', 'payouts', 'payroll_files', 'statements'].map(kind => `p-g1-${kind}`)
+    const indices = Object.fromEntries(['p-control', ...kinds].map(name => [name, 'id']))
+    const stored = { 'generation:g1': generationText('g1', 1, { indices }) }
+    const whole: Amount = { period: 'period_1', amount: '100', count: 1 }
+    const amounts = [whole]
+    const indexIds = async () => {
+      if (amounts.length === 0) throw unavailable(reason)
+      return new Map(Object.entries(indices))
+    }
+    const checkWith = (elapsed: () => number) =>
+      createCheckIndices('p', async names => multiGetAnswer(names, stored), indexIds, elapsed, scheduleTimer)
+    const { read, change, pass, asked } = totalsOver(amounts, undefined, [], undefined, checkWith)
+    const rows = async () => (await read()).totals.totals.length
+    expect(await rows()).toBe(1)
+    change()
+    amounts.pop()
+    pass(100)
+    expect(await rows()).toBe(0)
+    pass(AGREED_AFTER + 100)
+    // The check runs beside this sum.
+    expect(await rows()).toBe(0)
+    await new Promise(setImmediate)
+    await expect(read()).rejects.toMatchObject({ code: 'unavailable', reason })
+    amounts.push(whole)
+    pass(60_000)
+    expect(await rows()).toBe(1)
+    pass(60_000)
+    expect(await rows()).toBe(1)
+    const known = asked.length
+    pass(60_000)
+    expect([await rows(), asked.length]).toEqual([1, known])
+  },
+)
