@@ -150,6 +150,12 @@ export const controlMutants: readonly Mutant[] = [
     replace: "roles === 'not told' && isForSignature",
   },
   {
+    name: 'sums that a role cut are kept',
+    inside: 'createAgreed',
+    find: ' && proved > before.foundAfter',
+    replace: '',
+  },
+  {
     name: 'the own roles of an API key are not read',
     inside: 'readOwnRoles',
     find: "typeof key === 'object' ? privilegesOfKey(key.answer) : undefined",

@@ -35,8 +35,8 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'an answer as of a change says immutable although it has a sealed text',
     inside: 'needsBody',
-    find: 'const neverChanges = sealState === undefined && isFixed(etag)',
-    replace: 'const neverChanges = isFixed(etag)',
+    find: 'const neverChanges = sealState === undefined && isFixed(etag, position.generation.name)',
+    replace: 'const neverChanges = isFixed(etag, position.generation.name)',
     flow,
   },
   {

@@ -2,8 +2,8 @@
  * A cache of what searches found. An old copy of a shard may answer a search for a moment (docs/scale.md): no cache may
  * make this moment longer.
  * Promises: a value is kept only if two searches found it, and the second one began at least AGREED_AFTER after the
- *   first one ended. Until then it is known for AGREED_AFTER, and the next request searches again. Between both, a check
- *   of the indices began and passed: no role hid documents from both, and no runtime field of others was searched.
+ *   first one ended. Until then it is known for AGREED_AFTER, and the next request searches again. Between both, a
+ *   check of the indices began and passed: no role hid documents from both, and no field of others was searched.
  */
 import { LRUCache } from 'lru-cache'
 import { AGREED_AFTER } from '../limits.ts'
