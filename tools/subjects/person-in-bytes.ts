@@ -36,11 +36,15 @@ export const concernOf = (record: Pick<RawRecord, 'key' | 'value' | 'headers'>, 
   return namesAnybody || isOfOther || !hasContent(record) ? 'other' : 'unread'
 }
 
-/** Whether there is more than the organization as key, and attributes of an event. */
+/** A redaction puts it in place of a value that cannot be decoded, and of a record key that is no organization. */
+export const REDACTED = Buffer.from('redacted')
+
+/** Whether there is more than the organization as key, attributes of an event, and what an earlier redaction put in. */
 const hasContent = ({ key, value, headers }: Pick<RawRecord, 'key' | 'value' | 'headers'>): boolean =>
-  (value !== null && value.length > 0) ||
-  (key !== null && key.length > 0 && !isId('org', key.toString('latin1'))) ||
+  isContent(value) ||
+  (isContent(key) && !isId('org', key?.toString('latin1'))) ||
   Array.from(headers).some(([name]) => !own.test(name))
+const isContent = (part: Buffer | null): boolean => part !== null && part.length > 0 && !part.equals(REDACTED)
 /** Headers of events, and of records that stand for a batch that nobody can read. */
 const own = new RegExp(`^(?:content-type|ce_(?:specversion|id|type|source|time)|${UNDECODABLE_BATCH_HEADER})$`)
 

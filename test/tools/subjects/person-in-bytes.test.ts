@@ -65,3 +65,10 @@ test('bytes that nobody can read, and a rep without an organization, are never t
   expect(concernOf(recordOf(Buffer.from([1, 2, 3]), 'org_b'), subject)).toBe('other')
   expect(concernOf(recordOf(null), subject)).toBe('other')
 })
+
+test('a record that an earlier redaction has blanked has nothing of anybody', () => {
+  for (const key of [null, 'org_a', 'redacted']) expect(concernOf(recordOf('redacted', key), subject)).toBe('other')
+  expect(concernOf(recordOf('redacted', null, [['commission-undecodable-batch', '1 3 4']]), subject)).toBe('other')
+  expect(concernOf(recordOf('redacted', 'Zoë Canary'), subject)).toBe('unread')
+  expect(concernOf(recordOf('redacted', 'org_a', [['x', 'Zoë Canary']]), subject)).toBe('unread')
+})

@@ -180,7 +180,9 @@ const assertThere = (also: readonly string[], manifests: Manifests): void => {
 
 const refuseNamed = (topic: string, partition: number, offset: number): never => {
   const what = `--also ${namedPosition(topic, partition, offset)}: nothing of this record can be replaced`
-  throw new RedactionRefused(`${what}: it is no record, or a decision reads all of it. Nothing is changed`)
+  throw new RedactionRefused(
+    `${what}: it is no record, was redacted before, or a decision reads all of it. Nothing is changed`,
+  )
 }
 
 /**

@@ -28,7 +28,7 @@ import {
 } from '../../../schemas/sealed/sealed-text.ts'
 import { isId } from '../../../schemas/values.ts'
 import { CommandError } from '../../failures.ts'
-import { concernOf } from '../../subjects/person-in-bytes.ts'
+import { concernOf, REDACTED } from '../../subjects/person-in-bytes.ts'
 import { type Range, rangeOf, replaceRanges } from './json-ranges.ts'
 import { knownHeaders, type Replacement, unknownAttributes, unknownMembers, withoutNames } from './unknown-content.ts'
 
@@ -66,8 +66,6 @@ type Ids = {
   readonly reverses_id?: unknown
 }
 
-/** A value that is no JSON, in place of one that cannot be decoded: it is parked as before. */
-const UNDECODABLE = Buffer.from('redacted')
 /** Replaces a value that is invalid in its field. This value is invalid there, too. */
 const INVALID = '0'
 
@@ -181,12 +179,13 @@ const changeOf = (given: RawRecord, structured: boolean, isNamed: boolean) => {
 
 /** A record key that is no organization may be anything. @returns undefined if the key stays */
 const otherKey = ({ key }: RawRecord): Buffer | undefined =>
-  key === null || key.equals(UNDECODABLE) || isId('org', key.toString('latin1')) ? undefined : UNDECODABLE
+  key === null || key.equals(REDACTED) || isId('org', key.toString('latin1')) ? undefined : REDACTED
 
+/** The value is no JSON: the record is parked as before. */
 const blankRecord = <Record extends RawRecord>(record: Record): Record => ({
   ...record,
   key: otherKey(record) ?? record.key,
-  value: UNDECODABLE,
+  value: REDACTED,
   headers: encodeHeaders(batchHeaders(record)),
 })
 /** They decide the park code. */

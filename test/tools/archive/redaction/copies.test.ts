@@ -28,9 +28,9 @@ const withHeaders = (event: Outgoing, more: Record<string, string>): Outgoing =>
 const base64 = (bytes: Buffer | string): string => Buffer.from(bytes).toString('base64')
 const cut = (text: string): string => text.slice(0, -1)
 
-const redact = async (entries: Entries, also: readonly string[] = []) => {
+const redact = async (entries: Entries, also: readonly string[] = [], of = rep) => {
   const passes = { onDone: async () => undefined, startAgain: () => undefined }
-  const redaction = await redactLogs(archiveOf(entries), { org, rep, also }, passes, new AbortController().signal)
+  const redaction = await redactLogs(archiveOf(entries), { org, rep: of, also }, passes, new AbortController().signal)
   return { ...redaction, log: await redactedEntries(entries, redaction) }
 }
 /** All bytes of a log in which a text could be read. */
@@ -150,6 +150,17 @@ test('a redacted log that is redacted again changes nothing of what was replaced
   const all = copies.filter(([, , stream = 'events']) => stream === 'events').map(([, copy]) => copy)
   const { log } = await redact({ events: entriesOf([periodRecorded({ org_id: org }), ...all]), 'api-keys': [] })
   await expect(redact(log)).rejects.toThrow('nothing to redact')
+})
+
+test('a second person is redacted after the first: nothing that was blanked then is unclear, or can be replaced', async () => {
+  const broken = withText(person, cut(plain))
+  const events = entriesOf([person, broken, { ...broken, key: 'Canary' }, repRecorded({ org_id: org, id: 'rep_2' })])
+  const { log } = await redact({ events, 'api-keys': entriesOf([broken]) })
+  const { list, log: after } = await redact(log, [], 'rep_2')
+  expect(list.unclear).toEqual([])
+  expect(list.changes.map(({ stream, offset }) => [stream, offset])).toEqual([['events', 3]])
+  expect(after.events.slice(0, 3)).toEqual(log.events.slice(0, 3))
+  await expect(redact(log, ['topic.events:0:1'], 'rep_2')).rejects.toThrow('was redacted before')
 })
 
 test('records of others stay as they are, whatever they have', async () => {
