@@ -11,11 +11,12 @@ import { existsSync } from 'node:fs'
 import { lstat, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Moment } from '../../core/reading/index.ts'
+import type { SigningKey } from '../../core/runtime/index.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { AS_USUAL, makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
-import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportOrganization, LAST_PART_FILE } from './export.ts'
+import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportWith, LAST_PART_FILE } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
 import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn, readJson } from './manifest.ts'
 import {
@@ -48,7 +49,8 @@ export const addPart = async (options: ExportOptions, steps: ExportSteps): Promi
 
 const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock): Promise<ExitCode> => {
   const { org, out, json } = options
-  const former = await readParts(options)
+  const key = await readSigningKey(options.sign)
+  const former = await readParts(key, options)
   const named = await readJson<LastPart>(join(out, LAST_PART_FILE))
   assertNoneLost(former, named, out)
   const texts = await textsNow(options, steps)
@@ -72,7 +74,7 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
     }
   }
   const inside = { ...options, out: directory, asOf: momentOfChange(end.id), former }
-  const code = await exportOrganization(inside, steps)
+  const code = await exportWith(key, inside, steps)
   if (code !== exitCodes.done) return code
   const name = nameOfPart(former.length + 1)
   await lock.assertHeld()
@@ -221,9 +223,8 @@ const compareWith = async (
 }
 
 /** Reads the parts in order. @throws CommandError for a copy that this export cannot continue */
-const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
+const readParts = async (key: SigningKey | undefined, options: ExportOptions): Promise<FormerPart[]> => {
   const { org, out, generation, parquet, csv = false, open = false } = options
-  const key = await readSigningKey(options.sign)
   const names = (await readdir(out)).filter(name => name.startsWith('part-')).sort()
   const parts: FormerPart[] = []
   for (const name of names) {

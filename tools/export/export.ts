@@ -99,9 +99,16 @@ export const BEGUN_FILE = 'manifest.partial.json'
 /** Of a copy that grows, beside its parts. */
 export const LAST_PART_FILE = 'last-part.json'
 
-export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
+export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> =>
+  exportWith(await readSigningKey(options.sign), options, steps)
+
+/** @param key of the file `sign`, which may be a pipe: it can be read once */
+export const exportWith = async (
+  key: SigningKey | undefined,
+  options: ExportOptions,
+  steps: ExportSteps,
+): Promise<ExitCode> => {
   const { out, former } = options
-  const key = await readSigningKey(options.sign)
   const isRead = !options.parquet && !options.csv && key === undefined
   try {
     if (await makeDirectory(out, former !== undefined)) await syncDirectory(dirname(out))

@@ -145,6 +145,20 @@ test('a part has the organization, texts, tables and signature of those before i
   await expect(add(signed, 10, { sign: file, csv: true })).rejects.toThrow('is not the signed one')
 })
 
+test('the key that signs a part is read once: it may come from a pipe', async () => {
+  const [out, file, text] = [directory(), join(directory(), 'key'), textOfSigningKey(createSigningKey('example.org'))]
+  for (const end of ends) {
+    writeFileSync(file, text)
+    const steps = stepsOf(end)
+    const readTotals: ExportSteps['readTotals'] = (...asked) => {
+      rmSync(file, { force: true })
+      return steps.readTotals(...asked)
+    }
+    expect(await add(out, end, { sign: file }, { ...steps, readTotals })).toBe(0)
+  }
+  expect(readdirSync(join(out, 'part-000003'))).toContain('manifest.note')
+})
+
 test('other rules, a change that is gone, a whole export in the directory, and sums that differ end it with the reason', async () => {
   const out = await grown()
   const others = stepsOf(10, { sourceOf: async () => ({ topic: 't', partition: 0, rules_version: 3 }) })
