@@ -25,6 +25,8 @@ export {
   draftOf,
   orgOf,
   type ProjectedBatch,
+  park,
+  serialize,
   timeOfRecord,
 } from './decide/project.ts'
 export {

@@ -15,7 +15,16 @@ import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createKeys } from '../support/seal.ts'
-import { createPrefix, elasticsearchOf, everythingProjected, indexNamed, store, storedById } from '../support/stored.ts'
+import {
+  allStored,
+  createPrefix,
+  elasticsearchOf,
+  everythingProjected,
+  indexNamed,
+  store,
+  storedById,
+  toParked,
+} from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const org = 'org_a'
@@ -170,6 +179,9 @@ test('copies in both topics are reported, and gone after a redaction; what nobod
   }
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going)
+  const stored = (await allStored(indexNamed(prefix, 'api-keys-parked'))).map(({ source }) => toParked(source))
+  expect(stored).toHaveLength(2)
+  expect(stored.map(({ value }) => String(value)).join()).not.toContain('Canary')
 })
 
 test('documents of a redacted record that were written and not published yet are decided anew', async t => {

@@ -10,7 +10,7 @@ import { indexAnswer, isRead, sending, updatesIn } from './answering.ts'
 export type Document = { readonly version: number; readonly source: Readonly<Record<string, unknown>> }
 type Kept = Document & { readonly seqNo: number; readonly routing?: string | undefined }
 type Address = { readonly _index: string; readonly _id: string; readonly routing?: string | undefined }
-type Item = Address & { readonly version?: number; readonly if_seq_no?: number }
+type Item = Address & { readonly version?: number; readonly version_type?: string; readonly if_seq_no?: number }
 
 const GC_DELETES_MS = 60_000
 
@@ -89,11 +89,12 @@ export class MemoryElasticsearch {
   }
 
   #index(item: Item, source: Document['source']): number {
-    const { _index, _id, version } = item
+    const { _index, _id, version, version_type } = item
     const stored = this.#find(item)
+    const isOverSame = version_type === 'external_gte' && version === stored?.version
     const deleted = this.#deleted.get(`${_index}/${_id}`)
     const remembered = deleted && this.time - deleted.at < GC_DELETES_MS ? deleted.version : -1
-    if (version !== undefined && version <= Math.max(stored?.version ?? -1, remembered)) return 409
+    if (version !== undefined && !isOverSame && version <= Math.max(stored?.version ?? -1, remembered)) return 409
     this.#write(item, version ?? (stored?.version ?? 0) + 1, source)
     return stored ? 200 : 201
   }

@@ -7,8 +7,9 @@
  * Promises: nothing is changed before all of this is checked: the archive is whole, and is of the cluster, topics and
  *   partitions that the projection names; it reaches each position, and has there the record that the projection read
  *   last; the topics have every record of the archive at its offset with its time, and no more. With the list of
- *   a redaction, they have the redacted records instead, and the positions get their hashes. A projector that still
- *   runs on the old cluster stops at its next position: each position changes with the source.
+ *   a redaction, they have the redacted records instead, the positions get their hashes, and parked documents of API
+ *   keys get these records. A projector that still runs on the old cluster stops at its next position: each position
+ *   changes with the source.
  *   A generation that has this source already is compared with the ends of the topics and with its last record.
  *   Documents at and after the positions are removed, because the topics may have other records there (`leftovers/`).
  * Can go wrong: the first difference is named with its partition and offset. An interrupted run can be repeated.
@@ -54,6 +55,7 @@ import type { ArchiveSteps } from './archive.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, verifyArchive } from './read-archive.ts'
 import type { Redaction } from './redaction/redact-log.ts'
+import { redactParkedKeys } from './redaction/redact-parked.ts'
 import { readRedaction } from './redaction/redaction-files.ts'
 import { compareWithArchive, DiffersFromArchive } from './restore-partition.ts'
 import { readSignedManifests } from './verify.ts'
@@ -118,6 +120,7 @@ export const adoptSource = async (
     const adopted = await removeAllLeftovers(checked, generations.live, steps)
     // After a signal no source is changed.
     signal.throwIfAborted()
+    if (redaction !== undefined) await redactParkedKeys(redaction, archived('api-keys'), steps)
     // The events last: commands look at the source of the live generation.
     for (const one of adopted)
       changed.push(await changeSource(one, sources[one.stream], manifests[one.stream], redaction, steps))

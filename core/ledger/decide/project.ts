@@ -103,14 +103,13 @@ export const project = (
 
   for (const item of assessed) {
     if ('skipped' in item) continue
-    const at = timeOfRecord(item.record)
-    const decision = decide(item, state, at)
+    const decision = decide(item, state, timeOfRecord(item.record))
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
       state.apply(decision.changes)
       for (const change of decision.changes) changes.set(change.key, change)
     } else if (decision.outcome === 'parked') {
-      const change = park(item, decision.code, source, at)
+      const change = park(item, decision.code, source)
       changes.set(change.key, change)
       parkedCodes.push(decision.code)
     }
@@ -132,11 +131,10 @@ const decide = ({ verdict, record, reads, rules }: Assessed, state: State, at: n
 }
 
 /** Keeps the whole record. Only attributes that passed validation become fields. */
-const park = (
-  { record, envelope }: Assessed,
+export const park = (
+  { record, envelope }: Pick<Assessed, 'record' | 'envelope'>,
   code: ParkCode,
   { topic, partition }: { readonly topic: string; readonly partition: number },
-  at: number,
 ): DocumentChange => {
   const { offset } = record
   const org = orgOf({ record, envelope })
@@ -148,7 +146,7 @@ const park = (
     topic,
     partition,
     offset,
-    at,
+    at: timeOfRecord(record),
     body: contentOf(record),
   }
   return documentChangeOf(refOf('parked', parkedId(topic, partition, offset)), offset, draft)
