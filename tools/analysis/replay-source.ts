@@ -17,6 +17,7 @@ import {
 import { partitionOf } from '../../schemas/partition.ts'
 import type { OpenTarget } from '../archive/open-target.ts'
 import { readArchivedLog, type VerifiedChain, verifyChain } from '../archive/read-archive.ts'
+import { findRedactions, warnOfRedaction } from '../archive/redaction/redaction-files.ts'
 import type { Segment } from '../archive/segment.ts'
 import { readSignedManifests } from '../archive/verify.ts'
 import type { KafkaContext } from '../context.ts'
@@ -120,7 +121,12 @@ const findInKafka = async (
 }
 
 type ArchiveSteps = Pick<KafkaContext, 'now'> &
-  ProgressSteps & { readonly signal: AbortSignal; readonly openTarget: OpenTarget }
+  ProgressSteps & {
+    readonly signal: AbortSignal
+    readonly openTarget: OpenTarget
+    /** SEAL_KEYS_DIR, which has the receipts of redactions. */
+    readonly keysDirectory: () => string | undefined
+  }
 
 /**
  * Verifies the partitions that the replay reads, before anything is projected. While it reads, each segment must be the
@@ -135,6 +141,12 @@ export const sourceInArchive =
     const { manifests, signed } = await readSignedManifests(target, keys, steps.say)
     const manifest = manifests.events
     const { cluster_id, topic, partitions } = manifest
+    const keysDirectory = steps.keysDirectory()
+    for (const { receipt } of keysDirectory === undefined ? [] : await findRedactions(keysDirectory, manifest)) {
+      if (receipt.organization === (org ?? receipt.organization)) {
+        steps.say(`${warnOfRedaction(receipt)}, and the sandbox gets them: drop it, or use a new archive`)
+      }
+    }
     const ours = org === undefined ? undefined : partitionOf(org, partitions.length)
     const read = partitions.filter(({ partition }) => ours === undefined || partition === ours)
     steps.say(`verifying ${address}`)

@@ -127,6 +127,10 @@ export const adoptSource = async (
   }
   // After all checks: a refusal has changed nothing.
   await cleanUnchanged('remove', stay, generations.live, sources, admin, steps, groupId)
+  if (isRedacted && generations.grown !== undefined) {
+    const { topic } = generations.grown
+    say(`warning: ${topic}, the topic before grow, has the texts if it is still there: delete it, and its archives`)
+  }
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
   await sayWaits(generations.live, await fetchEnds(admin, topics.events), steps)
   if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)

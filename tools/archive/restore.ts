@@ -26,7 +26,7 @@ import { type ArchiveManifest, archivedStreams } from './manifest.ts'
 import { type ArchivedLogs, type Manifests, offsetsIn, sayUnnamed, verifyArchive } from './read-archive.ts'
 import { keepTimes, putTimesBack } from './record-times.ts'
 import { type Passes, type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
-import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
+import { completeRedaction, findRedactions, warnOfRedaction, writeRedaction } from './redaction/redaction-files.ts'
 import {
   appendFrom,
   compareWithArchive,
@@ -196,14 +196,14 @@ const checkRedactions = async (
   say: RestoreSteps['say'],
 ): Promise<void> => {
   for (const { receipt, file } of await findRedactions(keysDirectory, events)) {
-    const { organization: org, rep, state, erased_at: at } = receipt
+    const { organization: org, rep, state } = receipt
     if (redact?.org === org && redact.rep === rep) continue
     if (state === 'begun') {
       const what = `the redaction of ${rep} of ${org} was begun and not ended: this would restore its texts`
       const next = `Repeat it with --redact ${org} ${rep} --changes FILE. To give it up, remove ${file}`
       throw new CommandError(`${what}. ${next}. Nothing is changed`)
     }
-    say(`warning: ${rep} of ${org} was redacted at ${at}: an archive from before has its texts, and this restores them`)
+    say(`${warnOfRedaction(receipt)}, and this restores them`)
   }
 }
 

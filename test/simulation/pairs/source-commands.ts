@@ -72,7 +72,8 @@ export const carryOutOnSource = async (told: SourceTold, steps: Steps): Promise<
     case 'replay-archive': {
       const nothing = { until: undefined, org: undefined, rules: undefined }
       const from = { name: told.sandbox, fromArchive: told.directory, maxRate: Number.POSITIVE_INFINITY }
-      return replay({ ...nothing, ...from, json }, steps, sourceInArchive(told.directory, steps))
+      const source = sourceInArchive(told.directory, { ...steps, keysDirectory: () => undefined })
+      return replay({ ...nothing, ...from, json }, steps, source)
     }
     case 'erase': {
       const { org, rep, keys: directory } = told

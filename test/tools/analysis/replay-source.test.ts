@@ -56,14 +56,21 @@ const archived = async (t: Scope): Promise<string> => {
   await grow(directory, log)
   return directory
 }
-const open = async (directory: string, org?: string, time?: number) => {
+const open = async (
+  directory: string,
+  org?: string,
+  time?: number,
+  keysDirectory: () => string | undefined = () => undefined,
+) => {
   await using stack = new AsyncDisposableStack()
   const signal = new AbortController().signal
   const openTarget = async (address: string) => directoryTarget(address)
-  const steps = { say: () => undefined, draw: undefined, elapsed: () => 0, now: () => BEGIN + DAY, signal, openTarget }
+  const said: string[] = []
+  const say = (line: string) => void said.push(line)
+  const steps = { say, draw: undefined, elapsed: () => 0, now: () => BEGIN + DAY, signal, openTarget, keysDirectory }
   const source = await sourceInArchive(directory, steps)({ org, time: time && BEGIN + time }, stack)
   if (!('reader' in source.from)) throw new Error('not an archive')
-  return { ...source, reader: source.from.reader }
+  return { ...source, reader: source.from.reader, said }
 }
 const segmentOf = (directory: string, partition: number, from: number): string =>
   join(directory, 'events', String(partition), `${String(from).padStart(20, '0')}.zst`)
@@ -169,4 +176,25 @@ test('an archive that grows meanwhile is read up to its end when it was opened',
   expect(ends[0]?.end).toBe(4)
   expect((await reader.read(0, 2)).entries).toHaveLength(2)
   expect(await reader.read(0, 4)).toEqual({ entries: [], end: 4 })
+})
+
+test('an archive of a log of which somebody was redacted is replayed with a warning, unless it is of another organization', async t => {
+  const keys = await mkdtemp(join(tmpdir(), 'commission-keys-'))
+  t.onTestFinished(() => rm(keys, { recursive: true, force: true }))
+  const receipt = (key_id: string, rep: string, cluster_id: string) => {
+    const named = { version: 1, organization: 'org_1', rep, key_id, cluster_id, topic: 'topic' }
+    return writeFile(
+      join(keys, `${key_id}.erased.json`),
+      JSON.stringify({ ...named, erased_at: '2026-11-24T10:00:00Z' }),
+    )
+  }
+  await receipt(`redacted-${'1'.repeat(40)}`, 'rep_1', 'cluster')
+  await receipt(`redacted-${'2'.repeat(40)}`, 'rep_2', 'another')
+  const directory = await archived(t)
+  const warned = async (org?: string) =>
+    (await open(directory, org, undefined, () => keys)).said.filter(line => line.startsWith('warning'))
+  const warning = 'warning: rep_1 of org_1 was redacted at 2026-11-24T10:00:00Z: an archive from before has its texts'
+  expect(await warned()).toEqual([expect.stringContaining(warning)])
+  expect(await warned('org_1')).toHaveLength(1)
+  expect(await warned('org_2')).toEqual([])
 })

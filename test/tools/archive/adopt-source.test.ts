@@ -1,5 +1,5 @@
 /** Which generations `adopt --archive` takes over, and what it changes when it is refused or stopped. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
@@ -8,7 +8,10 @@ import { createSigningKey, textOfVerifierKey } from '../../../core/runtime/index
 import { generationId, indexOf, LIVE_ID, positionId } from '../../../schemas/stored/documents.ts'
 import { type AdoptSourceSteps, adoptSource, divideNames } from '../../../tools/archive/adopt-source.ts'
 import { newManifest, writeManifest } from '../../../tools/archive/manifest.ts'
+import { readArchivedLog } from '../../../tools/archive/read-archive.ts'
+import { redactLogs } from '../../../tools/archive/redaction/redact-log.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
+import { readSignedManifests } from '../../../tools/archive/verify.ts'
 import { CommandError, Stopped } from '../../../tools/failures.ts'
 import { definedIndices, sending, withPipeline } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
@@ -77,12 +80,13 @@ const adoptingFrom = async (
   stored: AllStored,
   members: Readonly<Record<string, readonly object[]>>,
   record?: string,
+  archived?: string,
 ) => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-adopt-'))
   t.onTestFinished(() => rm(directory, { recursive: true }))
   const target = directoryTarget(directory)
   for (const manifest of Object.values(manifests)) await writeManifest(target, manifest)
-  if (record !== undefined) await archiveRecord(target, { stream: 'events', topic: 't', cluster_id: 'A' }, 2)
+  if (record !== undefined) await archiveRecord(target, { stream: 'events', topic: 't', cluster_id: 'A' }, 2, archived)
   const engine = new MemoryElasticsearch()
   const store = (id: string, kind: string, body: object) => engine.put('p-control', id, 1, { kind, body })
   const { 'api-keys': _, ...kept } = stored
@@ -135,8 +139,9 @@ const adoptingFrom = async (
       stopping.signal.throwIfAborted()
     },
   } as unknown as AdoptSourceSteps
-  const adopt = (keys?: readonly string[]) => adoptSource({ archive: directory, keys, json: false }, steps, 'group')
-  return { engine, said, adopt, on, stop: () => stopping.abort(new Stopped()) }
+  const adopt = (keys?: readonly string[], redacted?: string) =>
+    adoptSource({ archive: directory, keys, redacted, json: false }, steps, 'group')
+  return { engine, said, target, directory, adopt, on, stop: () => stopping.abort(new Stopped()) }
 }
 
 test('while projectors write the stream that stays, a refused adopt has changed nothing of the other one', async t => {
@@ -224,4 +229,22 @@ test('adopt changes nothing beside a segment that was replaced after it was veri
   }
   await expect(adopt()).rejects.toThrow('it was replaced after it was verified')
   expect(engine.all('p-control')).toEqual(before)
+})
+
+test('a redaction after grow names the topic before, which has the texts', async t => {
+  const text = '{"org_id":"org_a","id":"rep_1","name":"Canary"'
+  const { engine, said, target, directory, adopt } = await adoptingFrom(t, bothOld, {}, 'redacted', text)
+  const grown = { topic: 'commission.old', cluster_id: 'A', ends: [1] }
+  engine.put('p-control', LIVE_ID, 2, { kind: 'live', body: { generation: 'g1', kept: ['g1'], grown } })
+  const { manifests: inArchive } = await readSignedManifests(target, undefined, () => undefined)
+  const { list } = await redactLogs(
+    { manifests: inArchive, archived: stream => readArchivedLog(target, inArchive[stream]) },
+    { org: 'org_a', rep: 'rep_1', also: [] },
+    { onDone: async () => undefined, startAgain: () => undefined },
+    new AbortController().signal,
+  )
+  const file = join(directory, 'changes.json')
+  await writeFile(file, JSON.stringify(list))
+  expect(await adopt(undefined, file)).toBe(0)
+  expect(said).toContainEqual(expect.stringContaining('commission.old, the topic before grow, has the texts'))
 })

@@ -19,6 +19,7 @@ const stepsFor = (said: string[]) => ({
   sleep: async () => undefined,
   signal: new AbortController().signal,
   openTarget: async (address: string) => directoryTarget(address),
+  keysDirectory: () => undefined,
 })
 
 /** How `archive verify` and a replay from the archive end; `said` by `archive verify`. */

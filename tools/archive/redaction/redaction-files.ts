@@ -126,6 +126,10 @@ export const findRedactions = async (
   return found
 }
 
+/** The warning about a redaction, before an archive of its log is used. */
+export const warnOfRedaction = ({ organization: org, rep, erased_at: at }: ErasureReceipt): string =>
+  `warning: ${rep} of ${org} was redacted at ${at}: an archive from before has its texts`
+
 /** The key id of a redaction by an earlier version, which did not write the log into the receipt. */
 const firstKeyIdOf = (cluster: string, topic: string, { organization, rep }: ErasureReceipt): string =>
   `redacted-${hash('sha256', [cluster, topic, organization, rep].join('\n')).slice(0, 40)}`

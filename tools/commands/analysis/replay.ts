@@ -52,7 +52,7 @@ group of its own ({KAFKA_GROUP_ID}-sandbox-NAME). Without --until-time, a partit
 With --org an offset needs no partition: --org org_1 --until-offset 1200.
 --from-archive reads an archive (commission archive) and needs no Kafka, nor settings for it. It verifies the archive first, and refuses a damaged one
 by name; with --key also one that is not signed by one of the keys. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,
-and either replay continues the other. --until-time then needs a later record in each partition.
+and either replay continues the other. With SEAL_KEYS_DIR it warns of people who were redacted. --until-time then needs a later record in each partition.
 --until-time uses the times of the records in Kafka: everything before the first later record of a partition is replayed. It must be over: each
 partition has a later record, or the time is 30 s ago. It is refused if an earlier record follows a later one there (with --org only its records count).
 The same command with --name continues a replay that was stopped. Other rules need another --name: the module of --rules and the files that it
@@ -71,7 +71,7 @@ tools/rules.ts describes. rules check tries it first: commission projection repl
     const until = untilOffset ? { offsets: untilOffset } : time === undefined ? undefined : { time }
     return { name, until, org, rules, fromArchive, keys, maxRate, json }
   },
-  run: async ({ keys, ...options }, { rebuilding, archiving, replayingArchive, targetSteps }) => {
+  run: async ({ keys, ...options }, { rebuilding, archiving, replayingArchive, targetSteps, sealKeys }) => {
     const { replay } = await import('../../analysis/replay.ts')
     const { sourceInArchive, sourceInKafka } = await import('../../analysis/replay-source.ts')
     if (options.fromArchive === undefined) {
@@ -79,7 +79,8 @@ tools/rules.ts describes. rules check tries it first: commission projection repl
       return replay(options, steps, sourceInKafka({ ...steps, openCluster: archiving().openCluster }))
     }
     const steps = replayingArchive()
-    const archiveSteps = { ...steps, ...targetSteps(steps.signal) }
+    const keysDirectory = () => sealKeys()?.directory
+    const archiveSteps = { ...steps, ...targetSteps(steps.signal), keysDirectory }
     return replay(options, steps, sourceInArchive(options.fromArchive, archiveSteps, keys))
   },
 })
