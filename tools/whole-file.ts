@@ -55,19 +55,24 @@ export const createWhole = async (file: string, text: string, mode = CLOSED): Pr
 
 /**
  * Creates a directory unless it exists. Not recursive: Node's own never ends where the system creates no directory. It
- * gets pay, and stays closed to other users of the machine until somebody opens it. A folder `inside` such a one is
- * open with it.
+ * gets pay, and stays closed to other users of the machine until somebody opens it. A folder inside such a one is open
+ * with it. One that is there stays as it is: a backup under another user may need it open.
+ * @param say of the outermost directory: gets a warning if every user of the machine may read it
  * @returns whether it was created
  */
-export const makeDirectory = async (directory: string, inside = false): Promise<boolean> => {
+export const makeDirectory = async (directory: string, say?: (line: string) => void): Promise<boolean> => {
   try {
-    await mkdir(directory, inside ? {} : { mode: 0o700 })
+    await mkdir(directory, say ? { mode: 0o700 } : {})
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const found = await stat(directory)
+    if (!found.isDirectory()) throw error
+    if (found.mode & OTHERS) say?.(`warning: ${directory} is open to every user of this machine: chmod o-rwx closes it`)
     return false
   }
 }
+const OTHERS = 0o007
 
 /** The name of a new file is on disk only after this. */
 export const syncDirectory = async (directory: string): Promise<void> => {

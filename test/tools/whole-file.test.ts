@@ -7,7 +7,7 @@ import { directoryTarget } from '../../tools/archive/target.ts'
 import { exportOrganization } from '../../tools/export/export.ts'
 import { runningProcesses } from '../../tools/export/lock.ts'
 import { CommandError } from '../../tools/failures.ts'
-import { AS_USUAL, createWhole, makeDirectory, writeWhole } from '../../tools/whole-file.ts'
+import { AS_USUAL, createWhole, writeWhole } from '../../tools/whole-file.ts'
 import { growingSteps, growTo } from '../support/growing-copies.ts'
 import type { Scope } from '../support/scope.ts'
 
@@ -83,8 +83,36 @@ test('a directory of an export, a copy or an archive is closed to other users, a
   for (const inside of [at('copy', 'part-000001'), at('archive', 'events')]) {
     expect(modeOf(inside)).toBe(modeOf(at('usual')))
   }
-  // Its owner has opened it: it stays open.
-  chmodSync(at('usual'), 0o755)
-  expect(await makeDirectory(at('usual'))).toBe(false)
-  expect(modeOf(at('usual'))).toBe('755')
+})
+
+test('a directory that was there keeps its mode, and a command warns if every user may read it', async t => {
+  const folder = createFolder(t)
+  const said: string[] = []
+  const say = (line: string) => void said.push(line)
+  const lockOf = (out: string) => {
+    const { signal } = new AbortController()
+    const steps = { say, sleep: async () => undefined, now: Date.now, signal, processes: runningProcesses }
+    return directoryTarget(out).lock(steps)
+  }
+  const uses: ((out: string) => Promise<unknown>)[] = [
+    out => {
+      const options = { org: 'org_a', asOf: undefined, out, parquet: false, json: false }
+      return exportOrganization(options, growingSteps(4, { say }))
+    },
+    out => growTo(out, 4, {}, growingSteps(4, { say })),
+    lockOf,
+  ]
+  for (const [number, use] of uses.entries()) {
+    for (const mode of [0o755, 0o750]) {
+      const directory = join(folder, `${number}-${mode}`)
+      mkdirSync(directory)
+      chmodSync(directory, mode)
+      said.length = 0
+      await use(directory)
+      expect(statSync(directory).mode & 0o777).toBe(mode)
+      expect(said.filter(line => line.startsWith('warning'))).toEqual(
+        mode === 0o755 ? [expect.stringContaining(`${directory} is open to every user`)] : [],
+      )
+    }
+  }
 })

@@ -54,7 +54,7 @@ export const directoryTarget = (directory: string): ArchiveTarget => {
     },
     replace: store,
     lock: async steps => {
-      await makeDirectory(directory)
+      await makeDirectory(directory, steps.say)
       return lockDirectory(directory, steps, 'archive')
     },
   }
@@ -69,7 +69,7 @@ const makeFolders = async (directory: string, folder: string): Promise<void> => 
   for (const name of folder.split('/').filter(part => part !== '.')) {
     const parent = at
     at = join(at, name)
-    if (await makeDirectory(at, true)) await syncDirectory(parent)
+    if (await makeDirectory(at)) await syncDirectory(parent)
   }
 }
 

@@ -37,7 +37,7 @@ export const nameOfPart = (number: number): string => `part-${String(number).pad
 
 export const addPart = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { out } = options
-  if (await makeDirectory(out)) await syncDirectory(dirname(out))
+  if (await makeDirectory(out, steps.say)) await syncDirectory(dirname(out))
   if ([MANIFEST_FILE, BEGUN_FILE].some(name => existsSync(join(out, name)))) {
     throw new CommandError(`${out} has a whole export, and no parts: choose another directory, or leave out --add`)
   }

@@ -111,7 +111,7 @@ export const exportWith = async (
   const { out, former } = options
   const isRead = !options.parquet && !options.csv && key === undefined
   try {
-    if (await makeDirectory(out, former !== undefined)) await syncDirectory(dirname(out))
+    if (await makeDirectory(out, former ? undefined : steps.say)) await syncDirectory(dirname(out))
     // A finished export is only read: its directory may be read-only.
     if (isRead && existsSync(join(out, MANIFEST_FILE)) && !existsSync(join(out, BEGUN_FILE))) {
       return await exportLocked(options, steps, { assertHeld: async () => undefined }, key)
