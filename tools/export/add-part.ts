@@ -16,7 +16,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { AS_USUAL, makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
-import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportWith, LAST_PART_FILE } from './export.ts'
+import { BEGUN_FILE, type ExportOptions, type ExportSteps, exportOrganization, LAST_PART_FILE } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
 import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn, readJson } from './manifest.ts'
 import {
@@ -73,8 +73,8 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
       return exitCodes.done
     }
   }
-  const inside = { ...options, out: directory, asOf: momentOfChange(end.id), former }
-  const code = await exportWith(key, inside, steps)
+  const inside = { ...options, key, out: directory, asOf: momentOfChange(end.id), former }
+  const code = await exportOrganization(inside, steps)
   if (code !== exitCodes.done) return code
   const name = nameOfPart(former.length + 1)
   await lock.assertHeld()

@@ -68,8 +68,9 @@ export type ExportOptions = {
   readonly csv?: boolean
   /** Opens sealed texts with the keys of SEAL_KEYS_DIR. Otherwise they stay as they were published. */
   readonly open?: boolean
-  /** File of the key that signs the manifest. */
+  /** File of the key that signs the manifest, and the key if it was read: a pipe can be read once. */
   readonly sign?: string | undefined
+  readonly key?: SigningKey | undefined
   readonly json: boolean
   /** Of a copy that grows: the parts before this one. Then only what changed since is written. */
   readonly former?: readonly FormerPart[]
@@ -99,16 +100,9 @@ export const BEGUN_FILE = 'manifest.partial.json'
 /** Of a copy that grows, beside its parts. */
 export const LAST_PART_FILE = 'last-part.json'
 
-export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> =>
-  exportWith(await readSigningKey(options.sign), options, steps)
-
-/** @param key of the file `sign`, which may be a pipe: it can be read once */
-export const exportWith = async (
-  key: SigningKey | undefined,
-  options: ExportOptions,
-  steps: ExportSteps,
-): Promise<ExitCode> => {
+export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { out, former } = options
+  const key = options.key ?? (await readSigningKey(options.sign))
   const isRead = !options.parquet && !options.csv && key === undefined
   try {
     if (await makeDirectory(out, former ? undefined : steps.say)) await syncDirectory(dirname(out))

@@ -103,13 +103,14 @@ export const project = (
 
   for (const item of assessed) {
     if ('skipped' in item) continue
-    const decision = decide(item, state, timeOfRecord(item.record))
+    const at = timeOfRecord(item.record)
+    const decision = decide(item, state, at)
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
       state.apply(decision.changes)
       for (const change of decision.changes) changes.set(change.key, change)
     } else if (decision.outcome === 'parked') {
-      const change = park(item, decision.code, source)
+      const change = park(item, decision.code, source, at)
       changes.set(change.key, change)
       parkedCodes.push(decision.code)
     }
@@ -135,6 +136,7 @@ export const park = (
   { record, envelope }: Pick<Assessed, 'record' | 'envelope'>,
   code: ParkCode,
   { topic, partition }: { readonly topic: string; readonly partition: number },
+  at: number,
 ): DocumentChange => {
   const { offset } = record
   const org = orgOf({ record, envelope })
@@ -146,7 +148,7 @@ export const park = (
     topic,
     partition,
     offset,
-    at: timeOfRecord(record),
+    at,
     body: contentOf(record),
   }
   return documentChangeOf(refOf('parked', parkedId(topic, partition, offset)), offset, draft)

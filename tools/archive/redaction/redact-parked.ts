@@ -5,7 +5,7 @@
  * Promises: the code and the version stay. To repeat it changes nothing.
  * Can go wrong: Elasticsearch does not answer, or refuses a document: the command ends.
  */
-import { decode, park, serialize } from '../../../core/ledger/index.ts'
+import { decode, park, serialize, timeOfRecord } from '../../../core/ledger/index.ts'
 import type { LogReader } from '../../../core/log/index.ts'
 import { getEach, getFromPrimaries } from '../../../core/store/index.ts'
 import { API_KEYS_GENERATION, type ParkedDocument, parkedId } from '../../../schemas/stored/documents.ts'
@@ -41,7 +41,7 @@ export const redactParkedKeys = async (
     if (!document?.found || record === undefined) continue
     const decoded = decode(record)
     const envelope = typeof decoded === 'string' ? undefined : decoded
-    const change = park({ record, envelope }, document._source.code, { topic, partition })
+    const change = park({ record, envelope }, document._source.code, { topic, partition }, timeOfRecord(record))
     const action = { index: { ...address, version: change.version, version_type: 'external_gte' } }
     operations.push({ ...address, lines: [action, JSON.parse(serialize(change).line)] })
   }
