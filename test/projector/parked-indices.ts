@@ -20,6 +20,6 @@ export class ParkedIndices extends StartedElasticsearch {
 
   /** Returns undefined if the request asks for no ids. */
   async answer(request: Request): Promise<Answer | undefined> {
-    return /_privileges$|_settings$|_stats\/get$/.test(request.path) ? this.request(request) : undefined
+    return /^\/_security\/|_settings$|_stats\/get$/.test(request.path) ? this.request(request) : undefined
   }
 }

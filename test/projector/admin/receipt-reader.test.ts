@@ -247,7 +247,7 @@ test('without the id of a shard of parked records nobody says that a record is p
 
 test('the ids of indices are asked for once a second, whatever they were', async () => {
   const { look, indices, clock } = setUp(parkedLive())
-  const ids = ['GET /_security/user/_privileges', 'GET /c-*/_settings']
+  const ids = ['GET /_security/user/_privileges', 'GET /_security/_authenticate', 'GET /c-*/_settings']
   const looking = async (receipt: object, asked: string[]) => {
     expect([await look(at(8, 1)), indices.asked.splice(0)]).toEqual([[receipt], asked])
   }
