@@ -238,7 +238,7 @@ export const keptIdIn = (id: string): string | undefined =>
 export type LiveDocument = {
   kind: 'live'
   body: {
-    /** Names here and in `kept` are read with `withPlainNames` (live-names.ts). */
+    /** Names here and in all other fields are read with `withPlainNames` (live-names.ts). */
     generation: string
     /** `active` in the code: the generations that projectors keep up to date, the live one included. */
     kept?: string[]

@@ -12,7 +12,7 @@ import {
   positionId,
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
-import { storedNameOf, withPlainNames } from '../../../schemas/stored/live-names.ts'
+import { plainName, storedNameOf, withPlainNames } from '../../../schemas/stored/live-names.ts'
 import { StopError } from '../../runtime/index.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
@@ -60,14 +60,20 @@ export const changeGenerations = async (
     const changed = change(before)
     if (changed === before) return changed
     const { live, active, minPositions, independentFrom, ...others } = changed
-    const stored = await storedNamesOf([live, ...active], steps)
+    const spelled = await spellingOf(live, found._source, steps)
     const { status } = await steps.request({
       method: 'PUT',
       path: documentPath(controlIndexOf(steps.prefix), LIVE_ID),
       query: ifVersion(found),
       body: {
         kind: 'live',
-        body: { ...stored, floor: minPositions, alone: independentFrom, ...others },
+        body: {
+          generation: spelled(live),
+          kept: active.map(spelled),
+          floor: minPositions,
+          alone: independentFrom,
+          ...others,
+        },
       } satisfies LiveDocument,
     })
     if (status === 200) return changed
@@ -77,16 +83,20 @@ export const changeGenerations = async (
   }
 }
 
-/** Only the document of a generation says which layout it is. */
-const storedNamesOf = async (
-  [live, ...active]: readonly [string, ...string[]],
+/**
+ * Returns how the live document has each name: as it was found there, so that no program stops before a swap. Only the
+ * name of a generation that becomes live changes.
+ */
+const spellingOf = async (
+  live: string,
+  { body: { generation, kept = [] } }: LiveDocument,
   steps: Steps,
-): Promise<Pick<LiveDocument['body'], 'generation' | 'kept'>> => {
-  const names = new Map<string, string>()
-  for (const name of new Set([live, ...active]))
-    names.set(name, storedNameOf({ ...(await readGeneration(name, steps)), generation: name }))
-  const stored = (name: string): string => names.get(name) ?? name
-  return { generation: stored(live), kept: active.map(stored) }
+): Promise<(name: string) => string> => {
+  const spellings = new Map([...kept, generation].map(stored => [plainName(stored), stored]))
+  // Only the document of a generation says which layout it is.
+  if (live !== plainName(generation))
+    spellings.set(live, storedNameOf({ ...(await readGeneration(live, steps)), generation: live }))
+  return name => spellings.get(name) ?? name
 }
 
 /**

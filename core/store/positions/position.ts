@@ -354,7 +354,8 @@ const asLive = (document: DocumentSlice | undefined, only: string | undefined): 
   if (only !== undefined) return { name: only, minPositions: undefined, building: null }
   const body = document && smallDocument<LiveDocument>(document).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
-  return { name: withPlainNames(body).generation, minPositions: body.floor, building: body.building ?? null }
+  const { generation: name, floor: minPositions, building = null } = withPlainNames(body)
+  return { name, minPositions, building }
 }
 
 const asGeneration = (prefix: string, name: string, document: DocumentSlice | undefined): Generation => {

@@ -5,6 +5,8 @@ import {
   type Generations,
   readGenerations,
 } from '../../../../core/store/generations/generations.ts'
+import type { Comparison } from '../../../../schemas/stored/comparisons.ts'
+import { storedNameOf } from '../../../../schemas/stored/live-names.ts'
 import { primariesAnswer, sending } from '../../../support/answering.ts'
 
 /** A control index that others may change between two requests. */
@@ -73,7 +75,7 @@ test('a change without effect is not written: no other writer gets a conflict', 
   expect(state.seqNo).toBe(7)
 })
 
-describe('version 1.1.0, which knows no layouts, finds no document of a live or kept generation with a layout', () => {
+describe('version 1.1.0, which knows no layouts, finds no document of a generation with a layout that became live', () => {
   const stores = (live: object, documents: Readonly<Record<string, object>>) => {
     const { state, steps } = control(live)
     const request = sending(async asked => {
@@ -95,7 +97,7 @@ describe('version 1.1.0, which knows no layouts, finds no document of a live or 
     (live: string) =>
     (now: Generations): Generations => ({ ...now, live })
 
-  test('after a swap to it, and this version reads its plain name', async () => {
+  test('after the swap, and this version reads its plain name', async () => {
     const { named, steps } = stores({ generation: 'g1', kept: ['g1', 'g2'] }, documents)
     await changeGenerations(steps, swapTo('g2'))
     const [live, ...kept] = named()
@@ -111,12 +113,40 @@ describe('version 1.1.0, which knows no layouts, finds no document of a live or 
     expect(named().slice(0, 2)).toEqual(['g1', 'g1'])
   })
 
-  test('from the next change on, if an older program of that layout made it live', async () => {
-    const { named, steps } = stores({ generation: 'g2' }, documents)
+  test('but until the next swap it finds one that an older program made live, and one that is only kept', async () => {
+    const { named, steps } = stores({ generation: 'g2', kept: ['g2'] }, { ...documents, g3: { layout: 3 } })
     expect(await readGenerations(steps)).toMatchObject({ live: 'g2', active: ['g2'] })
-    await changeGenerations(steps, now => ({ ...now, previous: null }))
-    expect(Object.keys(documents)).not.toContain(named()[0])
+    await changeGenerations(steps, keep('g3'))
+    expect(named()).toEqual(['g2', 'g2', 'g3'])
+    await changeGenerations(steps, swapTo('g3'))
+    const [live, ...kept] = named()
+    expect(live).not.toBe('g3')
+    expect(kept).toEqual(['g2', live])
   })
+
+  test('nor after another change of the live document', async () => {
+    const { named, steps } = stores({ generation: 'g1', kept: ['g1', 'g2'] }, documents)
+    await changeGenerations(steps, swapTo('g2'))
+    const before = named()
+    await changeGenerations(steps, keep('g3'))
+    expect(named()).toEqual([...before, 'g3'])
+  })
+})
+
+test('a name that an older program copied from the live document to another field is read as the plain name', async () => {
+  const stored = storedNameOf({ generation: 'g2', layout: 3 })
+  const note: Comparison = { found: 'equal', positions: [4], rules_versions: [1, 1], run: 1 }
+  const named = (name: string) => ({
+    generation: name,
+    kept: [name],
+    building: name,
+    previous: name,
+    verified: { g3: name, [name]: 'g4' },
+    compared: { [`g1 ${name}`]: note, [`${name} g3`]: note },
+    alone: { [name]: [4] },
+  })
+  const read = async (name: string) => readGenerations(control(named(name)).steps)
+  expect(await read(stored)).toEqual(await read('g2'))
 })
 
 describe('after a swap', () => {
