@@ -23,8 +23,8 @@ export const statusMutants: readonly Mutant[] = [
   {
     name: 'the page of the API names no generation that is being built',
     inside: 'asLive',
-    find: 'building: body.building ?? null',
-    replace: 'building: null',
+    find: 'return { name, minPositions, building }',
+    replace: 'return { name, minPositions, building: null }',
   },
   {
     name: 'the last age that was known is shown as that of now',
