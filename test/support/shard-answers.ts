@@ -10,11 +10,13 @@ export const recordedIds = (names: readonly string[]) => ({
 /**
  * Answers a request for ids with the recorded ones; undefined for another request.
  * @param hidden shards that no answer tells, as of a node that is away
+ * @param lost shards that have another id
  */
 export const answerIds = (
   path: string,
   names: readonly string[],
   hidden: readonly string[] = [],
+  lost: readonly string[] = [],
 ): Answer | undefined => {
   if (path.startsWith('/_security/')) return { status: 200, body: { indices: [] } }
   const { indices, shards } = recordedIds(names)
@@ -24,7 +26,9 @@ export const answerIds = (
   }
   if (!path.endsWith('/_stats/get')) return undefined
   const told = names.map(name => {
-    const commit = { user_data: { history_uuid: shards[`${name}/0`] } }
+    const commit = {
+      user_data: { history_uuid: `${lost.includes(`${name}/0`) ? 'another than ' : ''}${shards[`${name}/0`]}` },
+    }
     return [name, { shards: hidden.includes(`${name}/0`) ? {} : { 0: [{ routing: { primary: true }, commit }] } }]
   })
   return { status: 200, body: { indices: Object.fromEntries(told) } }

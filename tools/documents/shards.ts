@@ -59,25 +59,28 @@ const isComplete = ({ status, body: { _shards, timed_out } }: Answer<Coverage>):
 const isRefreshed = ({ status, body: { _shards } }: Answer<Coverage>): boolean =>
   status === 200 && _shards?.failed === 0
 
+/** A shard is away, or an index is gone. */
+export class NotWhole extends CommandError {}
+
 /**
  * Returns the body of a search that all shards answered in time.
  * @param what is read: the names of indices, or a plural noun
- * @throws CommandError `… cannot be read whole`
+ * @throws NotWhole `… cannot be read whole`
  */
 export const wholeAnswer = <Body extends Coverage>(what: string, answer: Answer<Body>): Body => {
   if (isComplete(answer)) return answer.body
   throw notWhole(what, answer)
 }
 
-/** A shard that is not refreshed lacks its last documents. @throws CommandError as `wholeAnswer` */
+/** A shard that is not refreshed lacks its last documents. @throws NotWhole as `wholeAnswer` */
 export const assertRefreshed = (what: string, answer: Answer<Coverage>): void => {
   if (!isRefreshed(answer)) throw notWhole(what, answer)
 }
 
-const notWhole = (what: string, { status, body }: Answer): CommandError => {
+const notWhole = (what: string, { status, body }: Answer): NotWhole => {
   const got = [status, causeType(body)].filter(part => part !== undefined).join(', ')
   const why = status === 200 ? 'a shard is away, or the time was up' : `Elasticsearch answers ${got}`
-  return new CommandError(`${what} cannot be read whole: ${why}`)
+  return new NotWhole(`${what} cannot be read whole: ${why}`)
 }
 
 export const hasFailedShards = ({ body }: Answer<Coverage>): boolean => (body._shards?.failed ?? 0) > 0

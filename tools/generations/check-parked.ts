@@ -6,6 +6,7 @@
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
+import { StopError, Unanswered } from '../../core/runtime/index.ts'
 import {
   type Coverage,
   type Generations,
@@ -19,7 +20,7 @@ import { pairOf } from '../../schemas/stored/comparisons.ts'
 import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
-import { assertOwnIndices, assertRefreshed, wholeAnswer } from '../documents/shards.ts'
+import { assertOwnIndices, assertRefreshed, NotWhole, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
@@ -58,15 +59,12 @@ export const refuseUnparked = async (
   const own = await positionsOf(identity, context)
   const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (parkAlike(identity, live, await readAll(context))) return { to, undecided: 0 }
-  const refusal = force === undefined ? REFUSED_UNFORCED : undefined
-  await assertOwnIndices(live, refusal, context)
-  if (from === undefined) {
-    const servedFrom = ofLive.map(({ position, serve_from = 0, removing }) => (removing ? position + 1 : serve_from))
-    refuseReadAgain(lagOf(servedFrom, decided), live, force, context)
-  }
+  const servedFrom = ofLive.map(({ position, serve_from = 0, removing }) => (removing ? position + 1 : serve_from))
+  const left = from === undefined ? lagOf(servedFrom, decided) : 0
   let [count, undecided] = [0, 0]
   const shown: string[] = []
-  for await (const parked of parkedOf(live, from ?? to.map(() => 0), context)) {
+  const isAlike = decideAlike(identity, live)
+  for await (const parked of knownParkedOf(live, from ?? to.map(() => 0), left, isAlike, force, context)) {
     const known = parked.filter(({ sort: [partition, offset] }) => offset < (own[partition] ?? 0))
     undecided += parked.length - known.length
     const { addressOf } = layoutOf(context.prefix, identity)
@@ -102,6 +100,40 @@ const refuseReadAgain = (
   if (force === undefined) throw new CommandError(`${what}. Wait for it, or --force with a reason`)
   say(`${what} (forced: ${force})`)
 }
+
+/**
+ * As `parkedOf`. HAZARD: under equal rules a lost shard of the live generation must not end a forced way out of it: the
+ * other generation decides alike, and no reader gets an answer meanwhile. Then it yields those that it can read.
+ * @param left records that the live generation reads again
+ * @throws CommandError without `force`, or under other rules
+ */
+async function* knownParkedOf(
+  live: GenerationBody,
+  from: Positions,
+  left: number,
+  isAlike: boolean,
+  force: string | undefined,
+  context: CommandContext,
+): AsyncGenerator<readonly Hit[]> {
+  const orUnknown = (error: unknown): void => {
+    if (!isAlike || !isOfLostDocuments(error)) throw error
+    const what = `it is not known which records ${live.generation} parked: ${error.message}`
+    if (force === undefined) throw new CommandError(`${what}. Or --force with a reason`)
+    context.say(`${what} (forced: ${force})`)
+  }
+  await assertOwnIndices(live, force === undefined ? REFUSED_UNFORCED : undefined, context).catch(orUnknown)
+  refuseReadAgain(left, live, force, context)
+  try {
+    yield* parkedOf(live, from, context)
+  } catch (error) {
+    orUnknown(error)
+  }
+}
+
+const isOfLostDocuments = (error: unknown): error is Error =>
+  error instanceof NotWhole ||
+  error instanceof Unanswered ||
+  (error instanceof StopError && (error.code === 'index_replaced' || error.code === 'index_missing'))
 
 /** Whether both are known to park the same records: equal rules, neither follows another one, and found equal. */
 const parkAlike = (a: GenerationBody, b: GenerationBody, { compared }: Generations): boolean =>

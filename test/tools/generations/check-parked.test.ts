@@ -115,4 +115,55 @@ describe('under equal rules, after a lost shard,', () => {
     await rollback({ ...back, force: 'it was looked at' }, its.context)
     expect(its.state.live.generation).toBe('g1')
   })
+
+  describe('which the live generation has, so that the API answers 503,', () => {
+    const unknown = (name: string) =>
+      new RegExp(
+        `^it is not known which records ${name} parked: .*the shard p-${name}-parked/0 .*\\(forced: it is lost\\)$`,
+      )
+
+    test('a rollback needs a reason, and none if verify found both equal', async () => {
+      const its = given({ live: previous, positions, lost: ['p-g2-parked/0'] })
+      await expect(rollback(back, its.context)).rejects.toThrow(/^it is not known which .*Or --force with a reason$/)
+      expect(its.state.live.generation).toBe('g2')
+      await rollback({ ...back, force: 'it is lost' }, its.context)
+      expect(its.said[0]).toMatch(unknown('g2'))
+      expect(its.state.live.generation).toBe('g1')
+      const compared = { 'g1 g2': { found: 'equal' } }
+      const equal = given({ live: { ...previous, compared }, positions, lost: ['p-g2-parked/0'] })
+      await rollback(back, equal.context)
+      expect(equal.said).toEqual(['g1 is live again; g2 is kept up'])
+    })
+
+    test('a forced swap is made, and names the parked records that are left', async () => {
+      const its = given({ positions, lost: ['p-g1-parked/0'], parked: { g1: ['t:1:6'], g2: [] } })
+      await swap({ generation: 'g2', force: 'it is lost', json: false }, its.context)
+      expect(its.said[0]).toMatch(unknown('g1'))
+      expect(its.said[1]).toContain('1 record that g1 parked is applied in g2: t:1:6')
+      expect(its.state.live.generation).toBe('g2')
+    })
+
+    test('a forced swap or rollback to other rules is refused: corrected events would be paid beside these', async () => {
+      const live = { ...previous, floor: [5, 7], alone: { g2: [0, 0] } }
+      const its = given({ live, follows: 'g1', positions, lost: ['p-g2-parked/0'] })
+      await expect(rollback({ ...back, force: 'g2 is wrong' }, its.context)).rejects.toThrow('is another one than')
+      expect(its.state.live.generation).toBe('g2')
+    })
+
+    test.each(['_refresh', '_search'])(
+      'a forced rollback is made while the parked records refuse %s',
+      async operation => {
+        const its = given({ live: previous, positions })
+        const send = sending(async request =>
+          request.path.endsWith(`/${operation}`)
+            ? { status: 503, body: { error: { type: 'search_phase_execution_exception' } } }
+            : its.context.send(request),
+        )
+        await expect(rollback(back, { ...its.context, send })).rejects.toThrow('cannot be read whole')
+        await rollback({ ...back, force: 'g2 is red' }, { ...its.context, send })
+        expect(its.said[0]).toMatch(/^it is not known which records g2 parked: .* cannot be read whole/)
+        expect(its.state.live.generation).toBe('g1')
+      },
+    )
+  })
 })

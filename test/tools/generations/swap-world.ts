@@ -20,6 +20,8 @@ type Given = {
   readonly parked?: Readonly<Record<'g1' | 'g2', readonly string[]>>
   /** Shards whose ids Elasticsearch does not tell. Ids are recorded if this is given. */
   readonly hidden?: readonly string[]
+  /** Shards that have another id than the recorded one. Ids are recorded if this is given. */
+  readonly lost?: readonly string[]
 }
 
 export const given = ({
@@ -32,6 +34,7 @@ export const given = ({
   servedFrom = {},
   parked = { g1: [], g2: [] },
   hidden,
+  lost,
 }: Given) => {
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
   const reached = { g1: [...positions.g1], g2: [...positions.g2] }
@@ -52,7 +55,7 @@ export const given = ({
     const rules_version = generation === 'g2' && follows !== undefined ? 2 : 1
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     const cluster_id = generation === 'g2' ? cluster : 'c'
-    const ids = hidden === undefined ? {} : recordedIds([`p-${generation}-parked`])
+    const ids = (hidden ?? lost) === undefined ? {} : recordedIds([`p-${generation}-parked`])
     const redacted = (generation === 'g1' || ofBoth) && redactedTo !== undefined ? { redacted_to: redactedTo } : {}
     return {
       kind,
@@ -61,7 +64,7 @@ export const given = ({
   }
   const send = sending(async request => {
     const { method, path, body, query } = request
-    const ids = answerIds(path, ['p-control', 'p-g1-parked', 'p-g2-parked'], hidden)
+    const ids = answerIds(path, ['p-control', 'p-g1-parked', 'p-g2-parked'], hidden, lost)
     if (ids !== undefined) return ids
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (index === '_bulk') return primariesAnswer(request, sourceOf)
