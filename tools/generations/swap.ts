@@ -82,7 +82,7 @@ const makeLive = async (
   const liveIdentity = await recordedIdentityOf(before, context)
   // `adopt --archive` may have skipped it: no projector of the present topics keeps it up.
   assertOfOneSource(identity, liveIdentity)
-  refuseOpenTexts(identity, liveIdentity, force, context)
+  refuseOpenTexts(identity, force, context)
   const { independentFrom } = await readAll(context)
   const isFollowing = identity.follows !== undefined && independentFrom[generation] === undefined
   if (isFollowing && identity.follows !== before) {
@@ -133,20 +133,18 @@ const sideNow = async (identity: GenerationBody, context: CommandContext) => {
   return { positions, side: [identity, copyAt(identity, positions)] as const }
 }
 
-/** @throws CommandError without `force` if readers would see texts again that were redacted */
+/**
+ * Also if the live one was made before a redaction: it can lack the texts of an earlier one.
+ * @throws CommandError without `force` if readers would see texts that were redacted
+ */
 const refuseOpenTexts = (
   { generation, redacted_to }: GenerationBody,
-  live: GenerationBody,
   force: string | undefined,
   { say }: CommandContext,
 ): void => {
   if (redacted_to === undefined) return
   const what = `${generation} was made before the log was redacted, and has the open texts`
-  if (live.redacted_to !== undefined) {
-    say(`warning: ${what}, as ${live.generation} has: rebuild makes one without`)
-    return
-  }
-  if (force === undefined) throw new CommandError(`${what}: drop it, or --force with a reason`)
+  if (force === undefined) throw new CommandError(`${what}: rebuild makes one without, or --force with a reason`)
   say(`${what} (forced: ${force})`)
 }
 

@@ -227,12 +227,16 @@ test('a generation with texts that were redacted since becomes live again only f
   expect(its.state.live.generation).toBe('g1')
 })
 
-test('a swap between two generations from before a redaction warns that readers still see the texts', async () => {
-  const positions = { g1: [5, 7], g2: [5, 7] }
-  const its = given({ live: verified, redactedTo: [5, 7], ofBoth: true, positions })
-  await swap({ ...toG2, force: 'rep_1 is redacted' }, its.context)
-  expect(its.said[0]).toMatch(/^warning: g2 was made before the log was redacted/)
-  expect(its.state.live.generation).toBe('g2')
+test('so does one beside another from before a redaction, which can lack the texts of an earlier redaction', async () => {
+  const of = { redactedTo: [5, 7], ofBoth: true, positions: { g1: [5, 7], g2: [5, 7] } }
+  const back = given({ ...of, live: { generation: 'g2', previous: 'g1' } })
+  await expect(rollback({ force: undefined, json: false }, back.context)).rejects.toThrow('g1 was made before the log')
+  expect(back.state.live.generation).toBe('g2')
+  const there = given({ ...of, live: verified })
+  await expect(swap(toG2, there.context)).rejects.toThrow(/^g2 was made before .*rebuild makes one without, or --force/)
+  await swap({ ...toG2, force: 'g1 is wrong' }, there.context)
+  expect(there.said[0]).toContain('has the open texts (forced: g1 is wrong)')
+  expect(there.state.live.generation).toBe('g2')
 })
 
 test('a rollback waits like a swap', async () => {
