@@ -138,17 +138,19 @@ export const rebuild = async (
 
 /**
  * Returns a complete generation of these rules, this layout and this topic beside the live one, unless one was begun
- * after it. Without this layout, payouts cannot be searched by deal after the swap.
+ * after it. Without this layout, payouts cannot be searched by deal after the swap, or an organization is in another
+ * number of shards than ELASTICSEARCH_ROUTING_PARTITION_SIZE says.
  */
 const findSpare = async (context: RebuildSteps): Promise<string | undefined> => {
   const { live, active, building } = await readAll(context)
   if (building !== null) return undefined
-  const { layout } = layoutOfNew({ layout: context.layout, shards: 1 })
+  const { layout, routing_partition_size } = layoutOfNew(context)
   for (const name of active) {
     if (name === live) continue
     const found = await readGeneration(name, { request: context.send, prefix: context.prefix })
-    const isOurs = found?.rules_version === (context.rulesVersion ?? RULES_VERSION) && found.layout === layout
-    if (isOurs && found.topic === context.topics.events && found.redacted_to === undefined) return name
+    if (found?.rules_version !== (context.rulesVersion ?? RULES_VERSION) || found.layout !== layout) continue
+    if (found.routing_partition_size !== routing_partition_size) continue
+    if (found.topic === context.topics.events && found.redacted_to === undefined) return name
   }
   return undefined
 }

@@ -3,17 +3,18 @@ import { expect, test } from 'vitest'
 import { type RebuildSteps, rebuild } from '../../../tools/generations/rebuild.ts'
 import { given } from './swap-world.ts'
 
-/** Other steps, and where the log of g1 was redacted. */
-type Of = Partial<RebuildSteps> & { readonly redactedTo?: readonly number[] }
+/** Other steps, where the log of g1 was redacted, and further fields of both generations. */
+type Of = Partial<RebuildSteps> & { readonly redactedTo?: readonly number[]; readonly both?: object }
 
 /** Asks Kafka only to make a generation. */
 const run = async (live: object, unlessSpare: boolean, of: Of = {}, hidden: readonly string[] = []) => {
-  const { redactedTo, ...others } = of
+  const { redactedTo, both, ...others } = of
   const { context, said } = given({
     live,
     positions: { g1: [0, 0], g2: [0, 0] },
     hidden,
     ...(redactedTo && { redactedTo }),
+    ...(both && { both }),
   })
   const describeCluster = async () => {
     throw new Error(['makes a generation', ...said].join('; '))
@@ -25,6 +26,8 @@ const run = async (live: object, unlessSpare: boolean, of: Of = {}, hidden: read
   return { code: await rebuild({ maxRate: 1, unlessSpare, json: false }, steps as unknown as RebuildSteps), said }
 }
 const spare = { kept: ['g1', 'g2'] }
+/** Each organization is in two of four shards. */
+const inTwo = { layout: 3, shards: 4, routingPartitionSize: 2 } as const
 
 test('with --unless-spare, no generation is made beside a complete one of these rules, this layout and this topic', async () => {
   const { code, said } = await run(spare, true)
@@ -34,12 +37,18 @@ test('with --unless-spare, no generation is made beside a complete one of these 
   ])
 })
 
+test('nor beside one that has an organization in as many shards as asked', async () => {
+  const { code } = await run(spare, true, { ...inTwo, both: { layout: 3, routing_partition_size: 2 } })
+  expect(code).toBe(0)
+})
+
 test.each<[string, object, boolean, Of]>([
   ['without the option', spare, false, {}],
   ['without a spare generation', { kept: ['g1'] }, true, {}],
   ['while one is still being made', { ...spare, building: 'g3' }, true, {}],
   ['beside one of other rules', spare, true, { rulesVersion: 2 }],
   ['beside one of an older layout', spare, true, { layout: 3 }],
+  ['beside one that has an organization in fewer shards', spare, true, { ...inTwo, both: { layout: 3 } }],
   ['beside one of another topic', spare, true, { topics: { events: 'other', 'api-keys': 'k' } }],
   ['beside one that has texts that were redacted since', { ...spare, generation: 'g2' }, true, { redactedTo: [0, 0] }],
 ])('%s a generation is made', async (_, live, unlessSpare, of) => {

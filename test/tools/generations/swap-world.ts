@@ -13,6 +13,8 @@ type Given = {
   readonly redactedTo?: readonly number[]
   /** Whether the log of g2 was redacted there, too. */
   readonly ofBoth?: boolean
+  /** Of both: further fields of their documents. */
+  readonly both?: object
   readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
   /** After a restore: the positions from which each generation is served. */
   readonly servedFrom?: Readonly<Partial<Record<'g1' | 'g2', readonly number[]>>>
@@ -30,6 +32,7 @@ export const given = ({
   cluster = 'c',
   redactedTo,
   ofBoth = false,
+  both = {},
   positions,
   servedFrom = {},
   parked = { g1: [], g2: [] },
@@ -59,7 +62,17 @@ export const given = ({
     const redacted = (generation === 'g1' || ofBoth) && redactedTo !== undefined ? { redacted_to: redactedTo } : {}
     return {
       kind,
-      body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed, ...redacted, ...ids },
+      body: {
+        generation,
+        topic: 't',
+        cluster_id,
+        partitions: 2,
+        rules_version,
+        ...followed,
+        ...redacted,
+        ...ids,
+        ...both,
+      },
     }
   }
   const send = sending(async request => {
