@@ -52,13 +52,18 @@ export const ndjsonOf = (row: DifferenceRow): string =>
 /** Returns a row of CSV as RFC 4180 says, with its line end. null is nothing, an empty text two quotation marks. */
 export const csvRow = (cells: readonly (string | null)[]): string => `${cells.map(csvCell).join(',')}\r\n`
 
-/** Puts an apostrophe before text that a spreadsheet would run as a formula. A negative amount is no formula. */
+/**
+ * Puts an apostrophe before text that a spreadsheet would run as a formula. A negative amount is no formula. Some
+ * spreadsheets also split rows at semicolons and tabs, and some of them even within quotation marks.
+ */
 const csvCell = (text: string | null): string => {
   if (text === null) return ''
-  const safe = formula.test(text) && !isAmount(text) ? `'${text}` : text
-  return safe === '' || /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  const escaped = text.replaceAll(formula, "'$&")
+  const safe = isAmount(text) ? text : escaped
+  return safe === '' || /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
-const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+/** At the begin of a text, or of a part of it. */
+const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]|(?<=[;\t\r\n][\s"]*)[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]/g
 
 export const csvHeader = csvRow(columns)
 export const csvOf = (row: DifferenceRow): string => csvRow(columns.map(column => row[column] || null))

@@ -12,18 +12,34 @@ test('a CSV row has the columns of its header, in order', () => {
   )
 })
 
-test('a cell with a comma, a quote or a line break is quoted', () => {
+test('a cell with a separator of any spreadsheet, a quote or a line break is quoted', () => {
   expect(cells({ a: 'a,b' })).toBe('owed,org_1,"a,b",')
+  expect(cells({ a: 'a;b' })).toBe('owed,org_1,"a;b",')
+  expect(cells({ a: 'a\tb' })).toBe('owed,org_1,"a\tb",')
   expect(cells({ a: 'say "so"' })).toBe('owed,org_1,"say ""so""",')
   expect(csvOf(row({ difference: 'two\nlines' }))).toContain(',"two\nlines"\r\n')
 })
 
-test.for(['=1+1', '+1', '-1+1', '@SUM(A1)', '\tx', '＝1', '-'])(
+test.for(['=1+1', '+1', '-1+1', '@SUM(A1)', '＝1', '-'])(
   'a text that would be a formula is escaped in CSV: %j',
   text => {
     expect(csvOf(row({ difference: text }))).toContain(`,'${text}\r\n`)
   },
 )
+
+test.for([
+  ['\tx', "'\tx"],
+  ['x;=E2+1', "x;'=E2+1"],
+  ['x\t@A1', "x\t'@A1"],
+  ['two\r\n＝1', "two\r\n'＝1"],
+  ['x; "-1; +1', 'x; ""\'-1; \'+1'],
+] as const)('a text that a spreadsheet could split into a formula is escaped in CSV: %j', ([text, escaped]) => {
+  expect(csvOf(row({ difference: text }))).toContain(`,"${escaped}"\r\n`)
+})
+
+test('a text with a sign inside a part is not escaped in CSV', () => {
+  expect(cells({ a: 'a-b; c = d' })).toBe('owed,org_1,"a-b; c = d",')
+})
 
 test('a negative amount stays a number in CSV, and a line of JSON changes nothing', () => {
   expect(csvOf(row({ difference: '-12.50' }))).toContain(',-12.50\r\n')

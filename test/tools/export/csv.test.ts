@@ -71,7 +71,7 @@ test('amounts and instants have the characters that were published, and lines an
     [
       'payout_id,id,category,description,amount,deal_id\r\n',
       "payout_1,line_1,earned,'-,1.50,\r\n",
-      'payout_1,line_2,earned,a;b,1.50,deal_1\r\n',
+      'payout_1,line_2,earned,"a;b",1.50,deal_1\r\n',
     ].join(''),
   )
   expect(read('calculation_steps').split('\r\n')[1]).toBe('payout_1,1,"",s,1,"{""rate"":""0.10""}",-0.0010,')
