@@ -40,12 +40,17 @@ export const plainTable = (name: string, columns: Columns): ExportTable => ({
   columns,
   rows: record => [pick(record, columns)],
 })
+/** Of the payout of an item: a sum of items must not mix currencies. */
+const ofPayout = { rep_id: 'text', period_id: 'text', currency: 'text' } as const
 /** A row for each item of a list in a record, with the record's id. */
 const inside = (name: string, from: string, list: List, columns: Columns): ExportTable => ({
   name,
   from,
-  columns: { payout_id: 'text', ...columns },
-  rows: record => record[list].map(item => ({ ...pick(item, columns), payout_id: String(record.id) })),
+  columns: { payout_id: 'text', ...ofPayout, ...columns },
+  rows: record => {
+    const payout = { ...pick(record, ofPayout), payout_id: String(record.id) }
+    return record[list].map(item => ({ ...pick(item, columns), ...payout }))
+  },
 })
 
 export const tables: readonly ExportTable[] = [

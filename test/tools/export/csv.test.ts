@@ -61,7 +61,7 @@ test('a text has quotation marks where it needs them, nothing is empty, and an e
   )
 })
 
-test('amounts and instants have the characters that were published, and lines and steps are tables of their own', async () => {
+test('amounts and instants have the characters that were published, and lines and steps are tables of their own with their currency', async () => {
   const said: string[] = []
   const { read } = await written(said)
   expect(read('payouts').split('\r\n')[1]).toBe(
@@ -69,12 +69,14 @@ test('amounts and instants have the characters that were published, and lines an
   )
   expect(read('line_items')).toBe(
     [
-      'payout_id,id,category,description,amount,deal_id\r\n',
-      "payout_1,line_1,earned,'-,1.50,\r\n",
-      'payout_1,line_2,earned,"a;b",1.50,deal_1\r\n',
+      'payout_id,rep_id,period_id,currency,id,category,description,amount,deal_id\r\n',
+      "payout_1,rep_1,period_1,EUR,line_1,earned,'-,1.50,\r\n",
+      'payout_1,rep_1,period_1,EUR,line_2,earned,"a;b",1.50,deal_1\r\n',
     ].join(''),
   )
-  expect(read('calculation_steps').split('\r\n')[1]).toBe('payout_1,1,"",s,1,"{""rate"":""0.10""}",-0.0010,')
+  expect(read('calculation_steps').split('\r\n')[1]).toBe(
+    'payout_1,rep_1,period_1,EUR,1,"",s,1,"{""rate"":""0.10""}",-0.0010,',
+  )
   expect(said).toContain('line_items.csv: 2')
 })
 
