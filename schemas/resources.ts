@@ -351,7 +351,10 @@ export const resourceParts = {
 export const Refused = Type.Object(
   {
     error: Type.Object({
-      code: Type.Union(keysOf(refusals).map(code => Type.Literal(code))),
+      code: Type.Union(
+        keysOf(refusals).map(code => Type.Literal(code)),
+        { description: 'New codes can come at any time: go by the HTTP status of a code that you do not know.' },
+      ),
       message: Type.String({ description: 'For people. The text may change; `code` does not.' }),
     }),
   },

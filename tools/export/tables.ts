@@ -61,6 +61,8 @@ export const tables: readonly ExportTable[] = [
     status: 'text',
     started_on: 'date',
     departed_on: 'date',
+    erased: 'text',
+    unreadable: 'text',
   }),
   plainTable('periods', {
     id: 'text',

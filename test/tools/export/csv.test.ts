@@ -31,6 +31,7 @@ const files = {
     { id: 'rep_1', name: 'Ines "Nessa" Müller, Köln', email: null, status: 'active', started_on: '2024-02-29' },
     { id: 'rep_2', name: 'two\r\nlines', email: '', status: 'active', started_on: null, departed_on: null },
     { id: 'rep_3', name: '=cmd()', email: '@x', status: 'departed', started_on: null, departed_on: '2025-01-31' },
+    { id: 'rep_4', name: '', email: null, status: 'active', started_on: null, departed_on: null, erased: true },
   ],
   periods: [],
   payouts: [{ ...payout, line_items: [line, { ...line, id: 'line_2', description: 'a;b', deal_id: 'deal_1' }] }],
@@ -48,15 +49,16 @@ const written = async (said: string[] = []) => {
   return { directory, read: (name: string) => readFileSync(join(directory, `${name}.csv`), 'utf8') }
 }
 
-test('a text has quotation marks where it needs them, nothing is empty, and an empty text is two quotation marks', async () => {
+test('a text has quotation marks where it needs them, nothing is empty, an empty text is two quotation marks, and a lost text has a mark', async () => {
   const { read } = await written()
   expect(read('reps')).toBe(
     [
-      'id,name,email,status,started_on,departed_on\r\n',
-      'rep_1,"Ines ""Nessa"" Müller, Köln",,active,2024-02-29,\r\n',
-      'rep_2,"two\r\nlines","",active,,\r\n',
+      'id,name,email,status,started_on,departed_on,erased,unreadable\r\n',
+      'rep_1,"Ines ""Nessa"" Müller, Köln",,active,2024-02-29,,,\r\n',
+      'rep_2,"two\r\nlines","",active,,,,\r\n',
       // A spreadsheet would run it.
-      "rep_3,'=cmd(),'@x,departed,,2025-01-31\r\n",
+      "rep_3,'=cmd(),'@x,departed,,2025-01-31,,\r\n",
+      'rep_4,"",,active,,,true,\r\n',
     ].join(''),
   )
 })
