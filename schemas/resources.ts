@@ -179,7 +179,7 @@ const changeFields = {
   sequence: Type.Integer({
     minimum: 1,
     description:
-      'How many changes the organization has up to this one: 1, 2, 3 and so on, without a gap. A change keeps it as long as the rules stay.',
+      'How many changes the organization has up to this one: 1, 2, 3 and so on, without a gap. After new rules or a loss of records, a change can have another one.',
   }),
   published_at: {
     ...Instant,
