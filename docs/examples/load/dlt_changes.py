@@ -11,7 +11,8 @@ def begins_with_last(response, *args, **kwargs):
     state = dlt.current.resource_state("changes")
     names = [[change["sequence"], change["id"]] for change in response.json()["data"]]
     if "starting_after=" not in response.url and "last" in state and names[:1] != [state["last"]]:
-        raise ValueError(f"{state['last']} is not there: another organization, new rules or lost records. Load anew.")
+        text = "is not there: another organization, new rules or lost records. Load anew, with another pipeline name."
+        raise ValueError(f"{state['last']} {text}")
     if names:
         state["last"] = names[-1]
 
