@@ -1,6 +1,6 @@
 -- Owed and paid by period and currency, from the changes that dlt has loaded: equal to the API's /totals as of the last
--- of them. A replaced payout is owed no more. A cast would round in silence: with more than 10 decimal places, the query
--- fails; write a larger number in place of each 10. It also fails if the changes are not 1, 2, 3 and so on.
+-- of them. A replaced payout is owed no more. The query fails if the changes are not 1, 2, 3 and so on, and where a cast
+-- would round: with more than 10 decimal places, write a larger number in place of each 10.
 CREATE OR REPLACE TEMP MACRO exact(amount) AS CASE
   WHEN length(rtrim(split_part(amount, '.', 2), '0')) > 10 THEN error('an amount has more than 10 decimal places')
   ELSE CAST(amount AS DECIMAL(38, 10)) END;
