@@ -43,6 +43,7 @@ const meanings: Readonly<Record<string, string>> = {
   host: 'address that the process listens on',
   index: 'index of Elasticsearch',
   is: 'published position now',
+  isOfElasticsearch: 'whether the answer is of Elasticsearch, and not of a proxy',
   key_id: 'id of the API key; absent before authentication',
   lines: 'lines of the audit log',
   lag: 'offsets from `searchableTo` to the end of the partition',

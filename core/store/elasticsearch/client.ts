@@ -104,7 +104,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
         throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })
       }
       const what = `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`
-      throw new StopError('write_refused', what, { status })
+      throw new StopError('write_refused', what, { status, isOfElasticsearch: isOfElasticsearch(error) })
     }
   },
 })

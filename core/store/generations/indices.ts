@@ -118,8 +118,8 @@ export type Sight = 'all' | 'all of the roles of its key' | Extract<OwnRoles, st
 
 /**
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
- * @returns `not told` if it is not known: a proxy permits no such question. An API key with roles of its own sees all
- *   that these show
+ * @returns `not told` if it is not known: a proxy permits no such question, or perhaps the answer to an optional one is
+ *   of a proxy. An API key with roles of its own sees all that these show
  * @param isOptional false: a 404 of a proxy is an error, for what cannot be taken back
  * @throws StopError `documents_hidden`; `write_refused` if its answer has another form
  */
@@ -132,10 +132,11 @@ export const assertSeesAll = async (
     try {
       const { status, body } = await request({ method: 'GET', path, isOptional })
       if (status === 200) return { answer: body }
-      return isUnknownPath(status) ? 'unknown' : 'refused'
+      return isUnknownPath(status) && !isOptional ? 'unknown' : 'refused'
     } catch (error) {
       if (!isWithoutRight(error)) throw error
-      return isUnknownPath(Number(error.where.status)) ? 'unknown' : 'refused'
+      const { status, isOfElasticsearch } = error.where
+      return isUnknownPath(Number(status)) && isOfElasticsearch ? 'unknown' : 'refused'
     }
   }
   const roles = await readOwnRoles(ask)

@@ -1,7 +1,8 @@
 /** Optional questions about indices, behind a proxy that answers 404 to them, or only reloads. */
+import { type Client, errors } from '@elastic/elasticsearch'
 import { expect, test } from 'vitest'
-import { StopError } from '../../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
+import { createElasticsearch } from '../../../../core/store/elasticsearch/client.ts'
 import {
   assertSameIndices,
   assertSeesAll,
@@ -32,24 +33,36 @@ const keyWith = (...indices: readonly object[]) => ({
   ...isKey,
   '/_security/api_key?id=k1': { api_keys: [{ role_descriptors: { api: { indices } } }] },
 })
-/** @param answers by path; all others have this status */
-const seeing = (answers: Readonly<Record<string, object>>, other = 400) =>
-  assertSeesAll(NAMES, {
-    request: sending(async ({ path }) => {
-      const body = answers[path]
-      if (body) return { status: 200, body }
-      if ([400, 404].includes(other)) return { status: other, body: {} }
-      const code = other === 403 ? 'access_refused' : 'write_refused'
-      throw new StopError(code, `Elasticsearch answers ${other}`, { status: other })
-    }),
-  })
+const OF_ELASTICSEARCH = { 'x-elastic-product': 'Elasticsearch' }
+type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
+
+/** @param answers by path; all others have this status, with these headers */
+const seeing = (
+  answers: Readonly<Record<string, object>>,
+  other = 400,
+  headers: Readonly<Record<string, string>> = OF_ELASTICSEARCH,
+  isOptional = false,
+) => {
+  const request = async ({ path }: { readonly path: string }) => {
+    const body = answers[path]
+    if (body) return { statusCode: 200, body }
+    throw new errors.ResponseError({
+      statusCode: other,
+      body: {},
+      headers,
+      warnings: null,
+      meta: {},
+    } as unknown as Meta)
+  }
+  const client = { transport: { request } } as unknown as Client
+  return assertSeesAll(NAMES, { request: createElasticsearch(client).send }, isOptional)
+}
 
 test.for([
   ['a user whose roles hide nothing', { '/_security/user/_privileges': { indices: [whole] } }, 400, 'all'],
   ['Elasticsearch that does not know the question who the user is', {}, 400, 'no security'],
-  ['one that answers it with 405', {}, 405, 'no security'],
   ['a refusal of each question', {}, 403, 'not told'],
-  ['a path that a proxy does not know', {}, 404, 'not told'],
+  ['a path that is not there', {}, 404, 'not told'],
   ['a defect of Elasticsearch', {}, 500, 'not told'],
   ['a user whose privileges are not told', { '/_security/_authenticate': { username: 'u' } }, 400, 'not told'],
   ['an API key that may not read its roles', isKey, 403, 'not told'],
@@ -57,6 +70,18 @@ test.for([
   ['an API key whose own roles hide nothing', keyWith(whole), 400, 'all of the roles of its key'],
 ] as const)('%s: %#', async ([, answers, other, sight]) => {
   expect(await seeing(answers, other)).toBe(sight)
+})
+
+test.each([405, 410, 501])(
+  'a proxy that answers %i in place of Elasticsearch proves no missing security',
+  async status => {
+    expect(await seeing({}, status)).toBe('no security')
+    expect(await seeing({}, status, { 'content-type': 'text/html' })).toBe('not told')
+  },
+)
+
+test('a 400 to an optional question may be of a proxy: it proves no missing security', async () => {
+  expect(await seeing({}, 400, {}, true)).toBe('not told')
 })
 
 test('an API key with own roles that hide documents stops: an administrator may give it such a role at any time', async () => {
