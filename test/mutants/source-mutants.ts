@@ -199,6 +199,12 @@ export const sourceMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'API keys, which have no published time, are observed as old',
+    inside: 'watchEnds',
+    find: '      if (hasTime)\n',
+    replace: '',
+  },
+  {
     name: 'the published time counts as known that came while the ends were read',
     inside: 'watchEnds',
     find: 'writtenOf(partition, ends), publishedUntil)',

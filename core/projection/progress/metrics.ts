@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { type ParkCode, parkCodes } from '../../../schemas/errors.ts'
 import type { Stream } from '../../../schemas/events.ts'
+import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
 import type { ProjectedBatch } from '../../ledger/index.ts'
 import type { ClockState } from '../../store/index.ts'
 
@@ -121,7 +122,7 @@ export const createProjectorMetrics = (
     collect() {
       this.reset()
       for (const { generation, partition, publishedUntil } of partitions()) {
-        this.set({ generation, partition }, publishedUntil / 1000)
+        if (generation !== API_KEYS_GENERATION) this.set({ generation, partition }, publishedUntil / 1000)
       }
     },
   })

@@ -118,11 +118,13 @@ const watchEnds = async (
 ): Promise<void> => {
   while (!signal.aborted) {
     try {
-      // Nobody asks up to which time API keys are included.
-      const reading = stream === 'events' ? clocks.read() : undefined
+      // Nobody asks up to which time API keys are included: they have no published time, and no age.
+      const hasTime = stream === 'events'
+      const reading = hasTime ? clocks.read() : undefined
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       // Also while Kafka does not answer: the age grows then.
-      for (const { publishedUntil } of before) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
+      if (hasTime)
+        for (const { publishedUntil } of before) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
       const ends = await streamLog.ends()
       for (const { partition, flow, publishedTo, publishedUntil } of before) {
         assertNotTruncated(identity.topic, partition, publishedTo, ends)

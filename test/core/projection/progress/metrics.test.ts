@@ -39,6 +39,15 @@ test('a partition whose published time is not known has the time 0, and so a hig
   expect(lines).toContain('commission_published_until_seconds{generation="g1",partition="3"} 0')
 })
 
+test('API keys have positions, and no published time', async () => {
+  const keys = { ...status, generation: 'api-keys', publishedUntil: 0 }
+  const lines = await linesOf(createProjectorMetrics(new Registry(), { partitions: () => [status, keys] }))
+  const ofKeys = lines.filter(line => line.includes('generation="api-keys"')).map(line => line.split('{')[0])
+  expect(ofKeys).toContain('commission_lag_records')
+  expect(ofKeys).not.toContain('commission_published_until_seconds')
+  expect(lines).toContain('commission_published_until_seconds{generation="g1",partition="3"} 1700000000.5')
+})
+
 test('parked records are those that are stored, and no old number stays while they cannot be counted', async () => {
   let counted = true
   const stored = [

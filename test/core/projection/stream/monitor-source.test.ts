@@ -5,9 +5,14 @@ import { type MonitoredStream, monitorSource } from '../../../../core/projection
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
+import type { Stream } from '../../../../schemas/events.ts'
 import { Clock } from '../../../projector/clock.ts'
 
-const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered('elasticsearch', 0)) => {
+const setUp = (
+  publishedUntil: readonly number[],
+  error: Error = new Unanswered('elasticsearch', 0),
+  stream: Stream = 'events',
+) => {
   const clock = new Clock()
   const ages: number[] = []
   const reasons: unknown[] = []
@@ -22,7 +27,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered(
     return [partition, { progress, sawEnd: (...saw: unknown[]) => void seen.push(saw) }] as const
   })
   const watched = {
-    stream: 'events',
+    stream,
     identity: { topic: 'events' },
     part: 'events',
     assignment: { flows: () => flows, isTrusted: () => true, isReading: true, standing: () => ({}) },
@@ -72,6 +77,12 @@ test('while nothing is published, each look at Kafka observes the age of each pa
   const later = ENDS_INTERVAL_MS / 1_000
   // The time of the second partition is not known.
   expect(ages.slice(0, 6)).toEqual([2, 3, 1, 2 + later, 3 + later, 1 + later])
+})
+
+test('API keys have no published time: no age of them is observed', async () => {
+  const { clock, ages, running } = setUp([0, 1_000], undefined, 'api-keys')
+  await running(() => clock.move(ENDS_INTERVAL_MS))
+  expect(ages).toEqual([])
 })
 
 test('a flow learns the time that was published when the clocks were read, not while the ends were read', async () => {
