@@ -22,6 +22,7 @@ import {
   createProcessMetrics,
   type Health,
   oldestAge,
+  type PublishedTime,
 } from '../core/runtime/index.ts'
 import { type Clocks, createClocks, logClockChange, readGenerations } from '../core/store/index.ts'
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
@@ -67,10 +68,16 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   })
   const admin = kafka.admin()
   const ages = createAges()
-  const look = setInterval(() => ages.note(now(), ageOf(statuses(), keepUp.live(), now())), AGE_INTERVAL_MS)
+  const published = () => publishedOf(statuses(), keepUp.live())
+  const noteAge = (): void => {
+    const times = published().map(({ time }) => time)
+    ages.note(now(), oldestAge(times, now()))
+  }
+  const look = setInterval(noteAge, AGE_INTERVAL_MS)
   stack.defer(() => clearInterval(look))
   health.prepare('start', 'preparing')
-  await servePorts(settings, context, { health, clocks, metrics, receipts, isIntact, keepUp, ages, admin }, stack)
+  const served = { health, clocks, metrics, receipts, isIntact, keepUp, ages, published, admin }
+  await servePorts(settings, context, served, stack)
   stack.defer(() => disconnect(admin, sleep))
   const report = setInterval(() => {
     for (const { end, publishedUntil: _, ...status } of statuses())
@@ -161,20 +168,18 @@ const createStarter =
     }
   }
 
-/** This process publishes some partitions of the live generation. Returns the age of the oldest one. */
-const ageOf = (statuses: readonly StreamStatus[], live: string, now: number): number | undefined => {
-  const ofLive = statuses.filter(({ generation }) => generation === live)
-  return oldestAge(
-    ofLive.map(({ publishedUntil }) => publishedUntil),
-    now,
-  )
-}
+/** This process publishes some partitions of the live generation. */
+const publishedOf = (statuses: readonly StreamStatus[], live: string): readonly PublishedTime[] =>
+  statuses
+    .filter(({ generation }) => generation === live)
+    .map(({ partition, publishedUntil }) => ({ partition, time: publishedUntil }))
 
 type Served = Parts & {
   readonly receipts: Receipts
   readonly isIntact: IsIntact
   readonly keepUp: KeepUp
   readonly ages: Ages
+  readonly published: () => readonly PublishedTime[]
   readonly admin: Admin
 }
 
@@ -182,7 +187,7 @@ type Served = Parts & {
 const servePorts = async (
   settings: Settings,
   { log, signal, retryOptions: { sleep }, elasticsearch, now }: StartContext,
-  { health, clocks, metrics, receipts, isIntact, keepUp, ages, admin }: Served,
+  { health, clocks, metrics, receipts, isIntact, keepUp, ages, published, admin }: Served,
   stack: AsyncDisposableStack,
 ): Promise<void> => {
   const { send } = elasticsearch
@@ -216,6 +221,7 @@ const servePorts = async (
     clocks: clocks.state,
     live: keepUp.live,
     ages,
+    published,
     now,
     parkedLately: () => {
       // A generation that is being built parks the same records again.

@@ -5,6 +5,7 @@ import {
   oldestAge,
   STALE_AGE_MS,
   type StatusPage,
+  stalePartitions,
   statusPageHtml,
   type Trouble,
   utcText,
@@ -52,13 +53,11 @@ const notServedOf = ({ notServed }: ServedPositions): Trouble[] =>
   }))
 
 const staleOf = ({ partitions }: ServedPositions, now: number): Trouble[] => {
-  const stale = partitions.flatMap((position, partition) =>
-    position && now - position.time > STALE_AGE_MS ? [partition] : [],
-  )
-  if (stale.length === 0) return []
-  const names = `${stale.length === 1 ? 'partition' : 'partitions'} ${stale.join(', ')}`
+  const times = partitions.flatMap((position, partition) => (position ? [{ partition, time: position.time }] : []))
+  const stale = stalePartitions(times, now)
+  if (stale === undefined) return []
   return [
-    { text: `Readers see data of ${names} that is older than ${ageText(STALE_AGE_MS)}.`, alert: 'CommissionStale' },
+    { text: `Readers see data of ${stale} that is older than ${ageText(STALE_AGE_MS)}.`, alert: 'CommissionStale' },
   ]
 }
 

@@ -64,7 +64,7 @@ export {
   textOfVerifierKey,
   type VerifierKey,
 } from './signing/note.ts'
-export { type Ages, ageText, createAges, oldestAge } from './status/ages.ts'
+export { type Ages, ageText, createAges, oldestAge, type PublishedTime, stalePartitions } from './status/ages.ts'
 export { STATUS_PAGE_POLICY } from './status/frame.ts'
 export { runbooksPage } from './status/runbooks.ts'
 export { type Cell, grouped, type StatusPage, statusPageHtml, type Trouble, utcText } from './status/status-page.ts'

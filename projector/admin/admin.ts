@@ -16,6 +16,7 @@ import {
   type ErrorLocation,
   errorLocation,
   type Health,
+  type PublishedTime,
   Refusal,
   runbooksPage,
   STATUS_PAGE_POLICY,
@@ -40,6 +41,8 @@ export type AdminSteps = {
   /** The name of the live generation; empty while it is not known. */
   readonly live: () => string
   readonly ages: Pick<Ages, 'list'>
+  /** Of the live generation, as far as this process publishes it. */
+  readonly published: () => readonly PublishedTime[]
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** Records that were parked lately, by code; undefined when Elasticsearch does not answer. */
@@ -123,10 +126,11 @@ const ASYNCAPI_PATH = '/asyncapi.json'
 const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
   [
     '/',
-    async ({ health, live, failed, clocks, ages, status, parkedLately, now }) => {
+    async ({ health, live, failed, clocks, ages, published, status, parkedLately, now }) => {
       const [partitions, parked] = await Promise.all([inTime(status()), inTime(parkedLately())])
       const state = { reasons: health.reasons(), live: live(), failed: failed(), clocks: clocks() }
-      return forPeople(projectorPage({ ...state, partitions, parked, ages: ages.list() }, now()))
+      const times = { ages: ages.list(), published: published() }
+      return forPeople(projectorPage({ ...state, partitions, parked, ...times }, now()))
     },
   ],
   ['/runbooks', async () => forPeople(await runbooksPage())],

@@ -4,8 +4,10 @@ import {
   ageText,
   type Cell,
   grouped,
+  type PublishedTime,
   STALE_AGE_MS,
   type StatusPage,
+  stalePartitions,
   statusPageHtml,
   type Trouble,
   utcText,
@@ -26,6 +28,8 @@ type ProjectorState = {
   readonly partitions: readonly PartitionStatus[] | undefined
   readonly parked: ParkedLately | undefined
   readonly ages: ReturnType<Ages['list']>
+  /** Of the live generation, as far as this process publishes it. */
+  readonly published: readonly PublishedTime[]
 }
 
 /** Returns the page as HTML. @param now milliseconds since 1970 */
@@ -33,7 +37,7 @@ export const projectorPage = (state: ProjectorState, now: number): string =>
   statusPageHtml({
     title: 'Commission projector',
     isReady: Object.keys(state.reasons).length === 0,
-    troubles: troublesOf(state),
+    troubles: troublesOf(state, now),
     notes: [
       state.live === ''
         ? 'Which generation is live is not known yet.'
@@ -55,15 +59,21 @@ export const projectorPage = (state: ProjectorState, now: number): string =>
     ],
   })
 
-const troublesOf = ({ reasons, failed, clocks, live, partitions = [], parked, ages }: ProjectorState): Trouble[] => {
-  const age = ages.at(-1)?.age ?? 0
+const troublesOf = (state: ProjectorState, now: number): Trouble[] => {
+  const { reasons, failed, clocks, live, partitions = [], parked, published } = state
+  const stale = stalePartitions(published, now)
   const lag = sum(partitions.filter(({ generation }) => generation === live).map(one => one.lag))
   const lately = sum(parked?.codes.map(({ records }) => records) ?? [])
   return [
     ...Object.entries(reasons).map(reasonOf),
-    ...(age > STALE_AGE_MS
-      ? [{ text: `What this process published last is ${ageText(age)} old.`, alert: 'CommissionStale' }]
-      : []),
+    ...(stale === undefined
+      ? []
+      : [
+          {
+            text: `This process publishes data of ${stale} that is older than ${ageText(STALE_AGE_MS)}.`,
+            alert: 'CommissionStale',
+          },
+        ]),
     ...(lag > LONG_LAG ? [{ text: `${grouped(lag)} records wait.`, alert: 'CommissionLagGrows' }] : []),
     ...partitions
       .filter(({ lost }) => lost > 0)

@@ -86,6 +86,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       live: () => 'g1',
       now: () => now,
       ages: { list: () => [10_000, 70_000, 90_000].map((age, at) => ({ at: now - 60_000 + at * 30_000, age })) },
+      published: () => [{ partition: 0, time: now - 90_000 }],
       parkedLately: async () => ({
         codes: [{ code: 'supersedes_mismatch', records: 1_234, first: now - 7_000_000, last: now }],
         ahead: 0,

@@ -9,6 +9,12 @@ export const statusMutants: readonly Mutant[] = [
     replace: 'Math.max(...times)',
   },
   {
+    name: 'a status page says nothing of a partition whose time is not known',
+    inside: 'stalePartitions',
+    find: 'now - time > STALE_AGE_MS',
+    replace: 'time > 0 && now - time > STALE_AGE_MS',
+  },
+  {
     name: 'a status page counts the parked records of all times as parked lately',
     inside: 'readParkedLately',
     find: 'query: { range: { at: { gte: since } } },',

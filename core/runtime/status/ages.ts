@@ -2,7 +2,7 @@
  * The age of what is published, over the last minutes. In: an age now and then. Out: a small picture, and the same in
  * words. Promises: it holds at most AGES_MAX numbers.
  */
-import { AGE_INTERVAL_MS, AGES_MAX } from '../limits.ts'
+import { AGE_INTERVAL_MS, AGES_MAX, STALE_AGE_MS } from '../limits.ts'
 import { asText } from './frame.ts'
 
 /** Both in milliseconds. `age` is undefined where it is not known. */
@@ -32,6 +32,15 @@ export const createAges = (): Ages => {
 /** The age of the oldest of these times; undefined without one, and while one of them is 0: it is not known. */
 export const oldestAge = (times: readonly number[], now: number): number | undefined =>
   times.length === 0 || times.includes(0) ? undefined : now - Math.min(...times)
+
+/** Up to which time a partition is published: milliseconds since 1970, 0 while it is not known. */
+export type PublishedTime = { readonly partition: number; readonly time: number }
+
+/** Names the partitions whose time is old or not known; undefined if there is none. */
+export const stalePartitions = (times: readonly PublishedTime[], now: number): string | undefined => {
+  const stale = times.flatMap(({ partition, time }) => (now - time > STALE_AGE_MS ? [partition] : []))
+  return stale.length === 0 ? undefined : `${stale.length === 1 ? 'partition' : 'partitions'} ${stale.join(', ')}`
+}
 
 const WIDTH = 600
 const HEIGHT = 60

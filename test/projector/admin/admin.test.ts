@@ -18,6 +18,7 @@ const steps: AdminSteps = {
   clocks: () => ({ elasticsearch_ahead_ms: 0, agree: true }),
   live: () => 'g1',
   ages: { list: () => [] },
+  published: () => [],
   now: () => 0,
   parkedLately: async () => ({ codes: [], ahead: 0 }),
   status: async () => [],
