@@ -101,7 +101,7 @@ const lostEnd = async (
   const number = typeof named?.part === 'string' ? numberOf(named.part) : undefined
   if (named === undefined || number === undefined) return `${file}: expected the name of the last part`
   const found = manifests.get(number)
-  if (found?.digest === named.digest && found.as_of === named.as_of) return undefined
+  if (found !== undefined && found.digest === named.digest && found.as_of === named.as_of) return undefined
   // A part that was not believed is named above; one that was added meanwhile is not read.
   if (found === undefined && number <= last) return undefined
   const isAdded = async (): Promise<boolean> =>

@@ -46,10 +46,11 @@ export const whyNoPart = (
   if (manifest.organization !== of.organization) return `of ${manifest.organization}`
   if (manifest.generation !== of.generation) return `of ${manifest.generation ?? 'the live generation'}`
   if (manifest.opened !== of.opened) return `with ${manifest.opened ? 'opened' : 'sealed'} texts`
-  if (before === undefined) return manifest.after && 'a later part of a copy, in place of the first one'
+  // A manifest that nobody signed may have null here.
+  const after = manifest.after ?? undefined
+  if (before === undefined) return after && 'a later part of a copy, in place of the first one'
   const madeBy = ({ rules_version, sandbox }: Manifest): string => JSON.stringify([rules_version, sandbox])
   if (madeBy(manifest) !== madeBy(before)) return 'of other rules, or of another sandbox, than the part before it'
-  const { after } = manifest
   const isNext = after !== undefined && after.as_of === before.as_of && after.digest === before.digest
   return isNext ? undefined : 'not the continuation of the part before it'
 }

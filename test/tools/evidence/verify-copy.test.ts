@@ -105,6 +105,13 @@ test('a changed part, a link, a file of others and a lost or cut last-part.json 
       out => writeFileSync(join(out, 'last-part.json'), readFileSync(join(out, 'last-part.json')).subarray(0, 9)),
       'last-part.json: expected the name of the last part',
     ],
+    [
+      out => {
+        rmSync(join(out, 'part-000003'), { recursive: true })
+        writeFileSync(join(out, 'last-part.json'), '{"part":"part-000003"}\n')
+      },
+      'part-000003: this part is lost',
+    ],
   ]
   for (const [damage, message] of damages) {
     const out = await grownCopy(signing())
@@ -113,4 +120,13 @@ test('a changed part, a link, a file of others and a lost or cut last-part.json 
     expect(code).toBe(3)
     expect(differences?.join('\n')).toContain(message)
   }
+})
+
+test('a later part whose manifest says after nothing does not continue the part before it', async () => {
+  const out = await grownCopy(signing())
+  const [part, file] = [join(out, 'part-000002'), join(out, 'part-000002', 'manifest.json')]
+  writeFileSync(file, `${JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), after: null })}\n`)
+  await signFolder(part, key)
+  const { code, differences } = await verify(out)
+  expect([code, differences?.[0]]).toEqual([3, `${part} is not the continuation of the part before it`])
 })

@@ -112,6 +112,13 @@ test('a copy that was changed, or lost a part, is named and gets no further part
       },
       'part-000002 is not the continuation of the part before it',
     ],
+    [
+      out => {
+        const file = join(out, 'part-000002', 'manifest.json')
+        writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), after: null }))
+      },
+      'part-000002 is not the continuation of the part before it',
+    ],
   ]
   for (const [damage, message] of damages) {
     const out = await grown()
