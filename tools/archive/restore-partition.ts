@@ -9,10 +9,11 @@
  *   more records.
  */
 
+import { bytesOfAll } from '../../core/ledger/index.ts'
 import { BATCH_TIME_SPAN, type LogAppender, type LogEntry, type LogReader } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { CommandError } from '../failures.ts'
-import { EMPTY_READS_MAX, RESTORE_BYTES } from '../limits.ts'
+import { EMPTY_READS_MAX, RESTORE_BYTES, SMALL_SEGMENT_BYTES } from '../limits.ts'
 
 export type PartitionRestore = {
   readonly archived: LogReader
@@ -93,7 +94,8 @@ const isRestored = (expected: LogEntry | undefined, got: LogEntry): boolean => {
 const areEqual = (a: Buffer | null, b: Buffer | null): boolean => (a === null || b === null ? a === b : a.equals(b))
 
 /**
- * Appends everything of the archive from an offset on. Meanwhile it reads the next part.
+ * Appends everything of the archive from an offset on. Meanwhile it reads the next part, if this one is small: all
+ * partitions are appended at once, and two large parts of each would fill memory.
  * @throws CommandError if somebody else appends meanwhile
  */
 export const appendFrom = async (restore: PartitionRestore, from: number): Promise<void> => {
@@ -104,10 +106,10 @@ export const appendFrom = async (restore: PartitionRestore, from: number): Promi
     reading.catch(() => undefined)
     return reading
   }
-  let reading = read(from)
+  let reading: ReturnType<LogReader['read']> | undefined
   for (let offset = from; offset < end; ) {
-    const { entries } = await reading
-    reading = read(offset + entries.length)
+    const { entries } = await (reading ?? read(offset))
+    reading = bytesOfAll(entries) <= SMALL_SEGMENT_BYTES ? read(offset + entries.length) : undefined
     for (const run of runsOf(entries, batchRecords)) {
       signal.throwIfAborted()
       await appendRun(restore, run)

@@ -56,6 +56,20 @@ test('the next part of an archive is read while one is appended, one at a time, 
   expect(log).toEqual(['reads 0', 'reads 900', 'appended 500', 'appended 400'])
 })
 
+test('a large part of an archive is appended before the next one is read: each partition holds one in memory', async () => {
+  const appended: LogEntry[][] = []
+  const log: string[] = []
+  const large = { ...sample, value: Buffer.alloc(600 * 1024) }
+  const three = entriesFrom(0, [large, large, sample])
+  const read: LogReader['read'] = async (_, from) => {
+    log.push(`reads ${from}`)
+    return { entries: three.slice(from, from + 2), end: three.length }
+  }
+  const restore = restoreOf(appended, async offsets => void log.push(`appended ${offsets}`))
+  await appendFrom({ ...restore, archived: { ...archived, read }, end: three.length }, 0)
+  expect(log.slice(0, 4)).toEqual(['reads 0', 'appended 1', 'appended 1', 'reads 2'])
+})
+
 test('the next batch, and the next part that is compared, wait for the limit of the rate', async () => {
   const gates: (() => void)[] = []
   const wait = (): Promise<void> => new Promise(resolve => gates.push(resolve))
