@@ -263,6 +263,7 @@ test.concurrent('a projection that has read a redacted record last adopts the lo
   const receiptText = () => readFileSync(join(keys.directory, receipt), 'utf8')
   expect(JSON.parse(receiptText())).toMatchObject({ organization: org, rep: 'rep_1' })
   expect(JSON.parse(receiptText())).not.toHaveProperty('state')
+  expect(JSON.parse(receiptText())).toHaveProperty('topic_id')
   // The log as it was is not the one that the list names.
   const plain = await restore()
   expect(plain.said).toContain('warning: rep_1 of org_a was redacted at ')

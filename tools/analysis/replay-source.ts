@@ -15,13 +15,14 @@ import {
   type VerifiedLog,
 } from '../../core/log/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import type { ArchiveManifest } from '../archive/manifest.ts'
 import type { OpenTarget } from '../archive/open-target.ts'
 import { readArchivedLog, type VerifiedChain, verifyChain } from '../archive/read-archive.ts'
 import { findRedactions, warnOfRedaction } from '../archive/redaction/redaction-files.ts'
 import type { Segment } from '../archive/segment.ts'
 import { readSignedManifests } from '../archive/verify.ts'
 import type { KafkaContext } from '../context.ts'
-import { CommandError } from '../failures.ts'
+import { CommandError, messageOf } from '../failures.ts'
 import { type ProgressSteps, reportProgress } from '../generations/progress.ts'
 import { sandboxGroupPrefix } from '../generations/sandboxes.ts'
 import { assertOver, assertTimeArchived } from './replay-bounds.ts'
@@ -141,12 +142,7 @@ export const sourceInArchive =
     const { manifests, signed } = await readSignedManifests(target, keys, steps.say)
     const manifest = manifests.events
     const { cluster_id, topic, partitions } = manifest
-    const keysDirectory = steps.keysDirectory()
-    for (const { receipt } of keysDirectory === undefined ? [] : await findRedactions(keysDirectory, manifest)) {
-      if (receipt.organization === (org ?? receipt.organization)) {
-        steps.say(`${warnOfRedaction(receipt)}, and the sandbox gets them: drop it, or use a new archive`)
-      }
-    }
+    await warnOfRedactions(manifest, org, steps)
     const ours = org === undefined ? undefined : partitionOf(org, partitions.length)
     const read = partitions.filter(({ partition }) => ours === undefined || partition === ours)
     steps.say(`verifying ${address}`)
@@ -185,3 +181,21 @@ export const sourceInArchive =
       groupId: '',
     }
   }
+
+/** A replay needs no keys, so it goes on without receipts that it cannot read. */
+const warnOfRedactions = async (
+  manifest: ArchiveManifest,
+  org: string | undefined,
+  { keysDirectory, say }: Pick<ArchiveSteps, 'keysDirectory' | 'say'>,
+): Promise<void> => {
+  const directory = keysDirectory()
+  if (directory === undefined) return
+  try {
+    for (const { receipt } of await findRedactions(directory, manifest)) {
+      if (receipt.organization !== (org ?? receipt.organization)) continue
+      say(`${warnOfRedaction(receipt)}. The sandbox gets them then: drop it, or use a newer archive`)
+    }
+  } catch (error) {
+    say(`warning: it is not known which people of this log were redacted: ${messageOf(error)}`)
+  }
+}

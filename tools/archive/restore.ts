@@ -135,7 +135,10 @@ const restoreTopics = async (
   for (const part of parts) {
     await compareWithArchive(part, part.end)
   }
-  if (redaction && keysDirectory) await completeRedaction(redaction, keysDirectory, steps.now())
+  if (redaction && keysDirectory) {
+    const { topic_id } = await describeSource(admin, topics.events)
+    await completeRedaction(redaction, keysDirectory, steps.now(), topic_id)
+  }
   const records = archivedStreams
     .flatMap(stream => manifests[stream].partitions)
     .reduce((sum, archived) => sum + archived.records, 0)
@@ -203,7 +206,7 @@ const checkRedactions = async (
       const next = `Repeat it with --redact ${org} ${rep} --changes FILE. To give it up, remove ${file}`
       throw new CommandError(`${what}. ${next}. Nothing is changed`)
     }
-    say(`${warnOfRedaction(receipt)}, and this restores them`)
+    say(`${warnOfRedaction(receipt)}. The texts are restored then`)
   }
 }
 

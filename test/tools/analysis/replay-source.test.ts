@@ -35,9 +35,9 @@ const entry = (offset: number, timestamp: number, kind: LogEntry['kind'] = 'reco
 }
 
 /** Adds entries to each partition, a segment for each two of them. */
-const grow = async (directory: string, log: readonly (readonly LogEntry[])[]): Promise<void> => {
+const grow = async (directory: string, log: readonly (readonly LogEntry[])[], topicId?: string): Promise<void> => {
   const target = directoryTarget(directory)
-  const topic = await openTopicArchive(target, events, PARTITIONS, held)
+  const topic = await openTopicArchive(target, events, PARTITIONS, held, topicId)
   for (const [partition, entries] of log.entries()) {
     for (let at = topic.positions()[partition] ?? 0; at < entries.length; at += 2) {
       topic.add(partition, entries.slice(topic.readFrom(partition), at + 2), 0)
@@ -178,18 +178,25 @@ test('an archive that grows meanwhile is read up to its end when it was opened',
   expect(await reader.read(0, 4)).toEqual({ entries: [], end: 4 })
 })
 
-test('an archive of a log of which somebody was redacted is replayed with a warning, unless it is of another organization', async t => {
+const redactedKey = (number: number): string => `redacted-${String(number).repeat(40)}`
+/** A directory for receipts of redactions, and a function that writes one. */
+const receipts = async (t: Scope) => {
   const keys = await mkdtemp(join(tmpdir(), 'commission-keys-'))
   t.onTestFinished(() => rm(keys, { recursive: true, force: true }))
-  const receipt = (key_id: string, rep: string, cluster_id: string) => {
-    const named = { version: 1, organization: 'org_1', rep, key_id, cluster_id, topic: 'topic' }
+  const receipt = (key_id: string, rep: string, cluster_id: string, more: object = {}) => {
+    const named = { version: 1, organization: 'org_1', rep, key_id, cluster_id, topic: 'topic', ...more }
     return writeFile(
       join(keys, `${key_id}.erased.json`),
       JSON.stringify({ ...named, erased_at: '2026-11-24T10:00:00Z' }),
     )
   }
-  await receipt(`redacted-${'1'.repeat(40)}`, 'rep_1', 'cluster')
-  await receipt(`redacted-${'2'.repeat(40)}`, 'rep_2', 'another')
+  return { keys, receipt }
+}
+
+test('an archive of a log of which somebody was redacted is replayed with a warning, unless it is of another organization', async t => {
+  const { keys, receipt } = await receipts(t)
+  await receipt(redactedKey(1), 'rep_1', 'cluster')
+  await receipt(redactedKey(2), 'rep_2', 'another')
   const directory = await archived(t)
   const warned = async (org?: string) =>
     (await open(directory, org, undefined, () => keys)).said.filter(line => line.startsWith('warning'))
@@ -197,4 +204,29 @@ test('an archive of a log of which somebody was redacted is replayed with a warn
   expect(await warned()).toEqual([expect.stringContaining(warning)])
   expect(await warned('org_1')).toHaveLength(1)
   expect(await warned('org_2')).toEqual([])
+})
+
+test('an archive of the topic that a redaction made has no warning about it, and one of another topic may have the texts', async t => {
+  const { keys, receipt } = await receipts(t)
+  await receipt(redactedKey(1), 'rep_1', 'cluster', { topic_id: 'redacted' })
+  await receipt(redactedKey(2), 'rep_2', 'cluster', { topic_id: 'redacted again' })
+  const directory = await mkdtemp(join(tmpdir(), 'commission-archive-'))
+  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  await grow(directory, log, 'redacted')
+  const { said } = await open(directory, undefined, undefined, () => keys)
+  expect(said.filter(line => line.startsWith('warning'))).toEqual([
+    expect.stringMatching(/^warning: rep_2 .* this may be one\. The sandbox gets them then: drop it/),
+  ])
+})
+
+test('a directory or a receipt that cannot be read is a warning: a replay needs no keys', async t => {
+  const { keys } = await receipts(t)
+  const directory = await archived(t)
+  const first = 'warning: it is not known which people of this log were redacted: '
+  const missing = await open(directory, undefined, undefined, () => join(keys, 'missing'))
+  expect(missing.said[0]).toBe(`${first}SEAL_KEYS_DIR: ${join(keys, 'missing')} cannot be read`)
+  await writeFile(join(keys, `${redactedKey(1)}.erased.json`), '{')
+  const damaged = await open(directory, undefined, undefined, () => keys)
+  expect(damaged.said[0]).toContain(`${first}${join(keys, redactedKey(1))}.erased.json: expected the receipt`)
+  expect(damaged.ends.map(({ end }) => end)).toEqual([4, 3, 3])
 })

@@ -61,7 +61,12 @@ const readList = async (file: string): Promise<Partial<RedactionChanges>> => {
 }
 
 /** The receipt of a redaction. It names the log, so that other archives of it know of the redaction. */
-type RedactionReceipt = ErasureReceipt & { readonly cluster_id?: string; readonly topic?: string }
+type RedactionReceipt = ErasureReceipt & {
+  readonly cluster_id?: string
+  readonly topic?: string
+  /** Of the topic with the redacted log. Absent until that is compared, and if the brokers have no topic ids. */
+  readonly topic_id?: string
+}
 
 /**
  * Writes the list, and the receipt, as begun: it makes the API answer `erased`. A receipt that is there stays as it is.
@@ -96,17 +101,30 @@ export const writeRedaction = async (
   if (before === undefined) await writeWhole(changes, text)
 }
 
-/** To call once the topics were compared with the redacted log. */
-export const completeRedaction = ({ list }: Redaction, keysDirectory: string, now: number): Promise<void> =>
-  completeReceipt(join(keysDirectory, receiptFileOf(list.key_id)), { erased_at: timeOf(now) })
+/**
+ * To call once the topics were compared with the redacted log.
+ * @param topicId of the topic of events
+ */
+export const completeRedaction = (
+  { list }: Redaction,
+  keysDirectory: string,
+  now: number,
+  topicId: string | undefined,
+): Promise<void> => {
+  const found: Partial<RedactionReceipt> = {
+    erased_at: timeOf(now),
+    ...(topicId !== undefined && { topic_id: topicId }),
+  }
+  return completeReceipt(join(keysDirectory, receiptFileOf(list.key_id)), found)
+}
 
 /**
- * Lists the redactions of a log, by their receipts.
- * @throws CommandError if the directory cannot be read
+ * Lists the redactions of a log, by their receipts, without those that made the topic of this archive.
+ * @throws CommandError if the directory cannot be read, or a receipt is damaged
  */
 export const findRedactions = async (
   keysDirectory: string,
-  { cluster_id, topic }: Pick<ArchiveManifest, 'cluster_id' | 'topic'>,
+  { cluster_id, topic, topic_id }: Pick<ArchiveManifest, 'cluster_id' | 'topic' | 'topic_id'>,
 ): Promise<{ readonly receipt: ErasureReceipt; readonly file: string }[]> => {
   const names = await readdir(keysDirectory).catch(() => {
     throw new CommandError(`SEAL_KEYS_DIR: ${keysDirectory} cannot be read`)
@@ -121,14 +139,15 @@ export const findRedactions = async (
       receipt.cluster_id === undefined
         ? name === receiptFileOf(firstKeyIdOf(cluster_id, topic, receipt))
         : receipt.cluster_id === cluster_id && receipt.topic === topic
-    if (isOfLog) found.push({ receipt, file })
+    const isRedacted = topic_id !== undefined && receipt.topic_id === topic_id
+    if (isOfLog && !isRedacted) found.push({ receipt, file })
   }
   return found
 }
 
 /** The warning about a redaction, before an archive of its log is used. */
 export const warnOfRedaction = ({ organization: org, rep, erased_at: at }: ErasureReceipt): string =>
-  `warning: ${rep} of ${org} was redacted at ${at}: an archive from before has its texts`
+  `warning: ${rep} of ${org} was redacted at ${at}: an archive from before has its texts, and this may be one`
 
 /** The key id of a redaction by an earlier version, which did not write the log into the receipt. */
 const firstKeyIdOf = (cluster: string, topic: string, { organization, rep }: ErasureReceipt): string =>
