@@ -35,8 +35,6 @@ export type Passes = {
   readonly startAgain: () => void
 }
 
-/** An archive that was verified. */
-
 export const REDACTION_FORMAT = 'commission-redaction-2'
 
 /** The differences between an archive and the logs that were restored from it. */
