@@ -114,8 +114,8 @@ export const SEGMENT_BYTES = 16 * MiB
 export const SEGMENTS_BYTES = 512 * MiB
 export const ENTRY_BYTES_MAX = 600 * MiB
 /**
- * Segments that are read at once, after one of at most these bytes: eight larger ones would fill memory. A restore reads
- * one ahead in each partition, after records of at most these bytes.
+ * Segments that are read at once, after one of at most these bytes: eight larger ones would fill memory. A restore
+ * reads one ahead in each partition, after records of at most these bytes.
  */
 export const SEGMENTS_AHEAD = 8
 export const SMALL_SEGMENT_BYTES = MiB
