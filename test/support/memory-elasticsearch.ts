@@ -70,7 +70,8 @@ export class MemoryElasticsearch {
     if (operation === '_search') return this.#searchTerms(first, body as Terms)
     if (method === 'GET' && operation === '') return indexAnswer(first, this.definitions)
     const stored = this.#of(first).get(id)
-    if (method === 'GET') return stored ? { status: 200, body: answerOf(id, stored) } : { status: 404, body: {} }
+    if (method === 'GET')
+      return stored ? { status: 200, body: answerOf(id, stored) } : { status: 404, body: { found: false } }
     if (query?.if_seq_no !== undefined && stored?.seqNo !== query.if_seq_no) return { status: 409, body: {} }
     const written = this.#write({ _index: first, _id: id }, (stored?.version ?? 0) + 1, body as Document['source'])
     return { status: 200, body: answerOf(id, written) }

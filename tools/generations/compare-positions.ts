@@ -20,6 +20,7 @@ import { type Generations, readGeneration, readIndexIds } from '../../core/store
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
+  FIRST_GENERATION,
   type GenerationDocument,
   generationId,
   type PositionDocument,
@@ -134,10 +135,16 @@ export const refuseBeforeGrown = async (all: Generations, context: CommandContex
   const { topic, indices } = await recordedIdentityOf(all.live, context)
   const control = controlIndexOf(context.prefix)
   if ((await readIndexIds([], steps))[control] === indices?.[control]) return
-  for (const name of namesOf(all)) {
-    const other = (await readGeneration(name, steps))?.topic
-    if (other === undefined || other === topic || other === all.grown?.topic) continue
-    const what = `this snapshot has ${all.live} of ${topic} live, and ${name} of ${other} beside it. ${GROWN} ${other}`
+  const topics = new Map<string, string | undefined>()
+  for (const name of namesOf(all)) topics.set(name, (await readGeneration(name, steps))?.topic)
+  // The one that grow makes was never live. It can have a lower number than the live one.
+  const wasLive = (name: string) => name === all.live || name === FIRST_GENERATION || name in all.independentFrom
+  const swappedTo = [all.grown?.topic, ...[...topics].map(([name, of]) => (wasLive(name) ? of : undefined))]
+  for (const [name, other] of topics) {
+    // One that was only begun can be of any topic.
+    if (other === undefined ? name !== all.building : swappedTo.includes(other)) continue
+    const [beside, where] = [other ?? 'an unknown topic', other ?? 'the new topic']
+    const what = `this snapshot has ${all.live} of ${topic} live, and ${name} of ${beside} beside it. ${GROWN} ${where}`
     throw new CommandError(`${what}: never delete it, ${PROJECT_IT}. Else: npx commission projection drop ${name}`)
   }
 }

@@ -1,6 +1,6 @@
 /** `adopt` on documents in memory, while a projector starts and stops beside it. */
 import type { Kafka } from 'kafkajs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { recordHash } from '../../../core/ledger/event/decode.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Send } from '../../../core/store/elasticsearch/client.ts'
@@ -19,6 +19,8 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
+import { refuseBeforeGrown } from '../../../tools/generations/compare-positions.ts'
+import { readAll } from '../../../tools/generations/generations.ts'
 import { record } from '../../projector/records.ts'
 import { definedIndices, proxied, withPipeline } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
@@ -79,7 +81,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
     },
     openCluster: async () => cluster,
   }
-  return { engine, shards, proxy, adopt: () => adopt({ json: false }, context, 'group') }
+  return { engine, shards, proxy, context, adopt: () => adopt({ json: false }, context, 'group') }
 }
 
 const statsOf = (shards: ReadonlyMap<string, string>): object =>
@@ -318,4 +320,41 @@ test('adopt refuses a snapshot from before the swap of a grown topic, which alon
     change(engine, { indices: { ...idsOf('g1'), 'p-control': 'before' } })
     expect(await adopt()).toBe(0)
   }
+})
+
+describe('a snapshot that has generations of other topics beside the live one', () => {
+  const refuse = async (body: object, topics: Readonly<Record<string, string>>) => {
+    const { engine, context } = world(() => undefined)
+    engine.put('p-control', LIVE_ID, 2, { kind: 'live', body })
+    for (const [generation, topic] of Object.entries(topics)) {
+      // The control index was restored.
+      const indices = { 'p-control': 'before' }
+      engine.put('p-control', generationId(generation), 2, { kind: 'generation', body: { generation, topic, indices } })
+    }
+    await refuseBeforeGrown(await readAll(context), context)
+  }
+  const g3 = { generation: 'g3', kept: ['g1', 'g2', 'g3'] }
+
+  test('is accepted if a generation of each was live before: a topic that grew twice', async () => {
+    const grown = { topic: 'b', cluster_id: 'c', ends: [0] }
+    const twice = { ...g3, alone: { g2: [0], g3: [0] }, grown }
+    await expect(refuse(twice, { g1: 'a', g2: 'b', g3: 'c' })).resolves.toBeUndefined()
+    await expect(
+      refuse({ ...twice, kept: ['g1', 'g2', 'g3', 'g4'] }, { g1: 'a', g2: 'b', g3: 'c', g4: 'a' }),
+    ).resolves.toBeUndefined()
+    await expect(refuse({ ...twice, building: 'g4' }, { g1: 'a', g2: 'b', g3: 'c', g4: 'd' })).rejects.toThrow(
+      'g3 of c live, and g4 of d beside it',
+    )
+  })
+
+  test('is refused if one was made for grow before the live one', async () => {
+    const alone = { g3: [0] }
+    await expect(refuse({ ...g3, alone }, { g1: 'a', g2: 'b', g3: 'a' })).rejects.toThrow('g2 of b beside it')
+  })
+
+  test('is refused if one was only begun: its topic is not known', async () => {
+    const building = { generation: 'g1', building: 'g2' }
+    const what = 'g1 of a live, and g2 of an unknown topic beside it'
+    await expect(refuse(building, { g1: 'a' })).rejects.toThrow(what)
+  })
 })
