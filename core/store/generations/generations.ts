@@ -60,7 +60,7 @@ export const changeGenerations = async (
     const changed = change(before)
     if (changed === before) return changed
     const { live, active, minPositions, independentFrom, ...others } = changed
-    const spelled = await spellingOf(live, found._source, steps)
+    const spelled = await spellingOf(changed, found._source, steps)
     const { status } = await steps.request({
       method: 'PUT',
       path: documentPath(controlIndexOf(steps.prefix), LIVE_ID),
@@ -84,18 +84,19 @@ export const changeGenerations = async (
 }
 
 /**
- * Returns how the live document has each name: as it was found there, so that no program stops before a swap. Only the
- * name of a generation that becomes live changes.
+ * Returns how the live document has each name: as it was found there, so that no program stops before a swap. A name
+ * that comes to the others, or becomes the live one, is spelled as `storedNameOf`.
  */
 const spellingOf = async (
-  live: string,
+  { live, active }: Generations,
   { body: { generation, kept = [] } }: LiveDocument,
   steps: Steps,
 ): Promise<(name: string) => string> => {
   const spellings = new Map([...kept, generation].map(stored => [plainName(stored), stored]))
+  const isNew = (name: string): boolean => !spellings.has(name) || (name === live && name !== plainName(generation))
   // Only the document of a generation says which layout it is.
-  if (live !== plainName(generation))
-    spellings.set(live, storedNameOf({ ...(await readGeneration(live, steps)), generation: live }))
+  for (const name of [live, ...active].filter(isNew))
+    spellings.set(name, storedNameOf({ ...(await readGeneration(name, steps)), generation: name }))
   return name => spellings.get(name) ?? name
 }
 

@@ -75,7 +75,7 @@ test('a change without effect is not written: no other writer gets a conflict', 
   expect(state.seqNo).toBe(7)
 })
 
-describe('version 1.1.0, which knows no layouts, finds no document of a generation with a layout that became live', () => {
+describe('version 1.1.0, which knows no layouts, finds no document of a generation with a layout', () => {
   const stores = (live: object, documents: Readonly<Record<string, object>>) => {
     const { state, steps } = control(live)
     const request = sending(async asked => {
@@ -113,15 +113,23 @@ describe('version 1.1.0, which knows no layouts, finds no document of a generati
     expect(named().slice(0, 2)).toEqual(['g1', 'g1'])
   })
 
-  test('but until the next swap it finds one that an older program made live, and one that is only kept', async () => {
-    const { named, steps } = stores({ generation: 'g2', kept: ['g2'] }, { ...documents, g3: { layout: 3 } })
-    expect(await readGenerations(steps)).toMatchObject({ live: 'g2', active: ['g2'] })
-    await changeGenerations(steps, keep('g3'))
-    expect(named()).toEqual(['g2', 'g2', 'g3'])
+  test('but until the next swap it finds one that an older program made live, or kept up', async () => {
+    const { named, steps } = stores({ generation: 'g2', kept: ['g2', 'g3'] }, { ...documents, g3: { layout: 3 } })
+    expect(await readGenerations(steps)).toMatchObject({ live: 'g2', active: ['g2', 'g3'] })
+    await changeGenerations(steps, keep('g1'))
+    expect(named()).toEqual(['g2', 'g2', 'g3', 'g1'])
     await changeGenerations(steps, swapTo('g3'))
     const [live, ...kept] = named()
     expect(live).not.toBe('g3')
-    expect(kept).toEqual(['g2', live])
+    expect(kept).toEqual(['g2', live, 'g1'])
+  })
+
+  test('nor one that is kept up beside its own: it cannot swap to it', async () => {
+    const { named, steps } = stores({ generation: 'g1', kept: ['g1'] }, documents)
+    await changeGenerations(steps, keep('g2'))
+    expect(named().slice(0, 2)).toEqual(['g1', 'g1'])
+    expect(named()[2]).not.toBe('g2')
+    expect(await readGenerations(steps)).toMatchObject({ live: 'g1', active: ['g1', 'g2'] })
   })
 
   test('nor after another change of the live document', async () => {
