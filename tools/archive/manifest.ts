@@ -32,6 +32,8 @@ export type ArchiveManifest = ArchivedSource & {
   readonly format: typeof MANIFEST_FORMAT
   /** An archive follows one topic. Absent if the brokers have no topic ids, or in an archive of an earlier version. */
   readonly topic_id?: string
+  /** Of the topic where the archive began. `topic_id` can be noted later, beside records of another topic. */
+  readonly begun_topic_id?: string
   /** The other topic of the installation, so that nobody can put archives of two together. Absent as `topic_id`. */
   readonly beside?: BesideTopic
   readonly partitions: readonly ArchivedPartition[]
@@ -40,7 +42,7 @@ export type ArchiveManifest = ArchivedSource & {
 export const newManifest = (source: ArchivedSource, partitions: number, topicId?: string): ArchiveManifest => ({
   format: MANIFEST_FORMAT,
   ...source,
-  ...(topicId !== undefined && { topic_id: topicId }),
+  ...(topicId !== undefined && { topic_id: topicId, begun_topic_id: topicId }),
   partitions: Array.from({ length: partitions }, (_, partition) => ({
     partition,
     from: 0,

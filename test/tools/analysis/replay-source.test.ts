@@ -219,6 +219,19 @@ test('an archive of the topic that a redaction made has no warning about it, and
   ])
 })
 
+test('an archive from before topic ids that goes on with the topic that a redaction made keeps the warning', async t => {
+  const { keys: directory, receipt } = await receipts(t)
+  await receipt(redactedKey(1), 'rep_1', 'cluster', { topic_id: 'redacted' })
+  const old = await archived(t)
+  const topic = await openTopicArchive(directoryTarget(old), events, PARTITIONS, held, 'redacted')
+  await topic.noteTopics('redacted', { topic: keys.topic })
+  expect(topic.manifest().topic_id).toBe('redacted')
+  const { said } = await open(old, undefined, undefined, () => directory)
+  expect(said.filter(line => line.startsWith('warning'))).toEqual([
+    expect.stringContaining('rep_1 of org_1 was redacted'),
+  ])
+})
+
 test('a directory or a receipt that cannot be read is a warning: a replay needs no keys', async t => {
   const { keys } = await receipts(t)
   const directory = await archived(t)

@@ -119,12 +119,12 @@ export const completeRedaction = (
 }
 
 /**
- * Lists the redactions of a log, by their receipts, without those that made the topic of this archive.
+ * Lists the redactions of a log, by their receipts, without those that made the topic where this archive began.
  * @throws CommandError if the directory cannot be read, or a receipt is damaged
  */
 export const findRedactions = async (
   keysDirectory: string,
-  { cluster_id, topic, topic_id }: Pick<ArchiveManifest, 'cluster_id' | 'topic' | 'topic_id'>,
+  { cluster_id, topic, begun_topic_id }: Pick<ArchiveManifest, 'cluster_id' | 'topic' | 'begun_topic_id'>,
 ): Promise<{ readonly receipt: ErasureReceipt; readonly file: string }[]> => {
   const names = await readdir(keysDirectory).catch(() => {
     throw new CommandError(`SEAL_KEYS_DIR: ${keysDirectory} cannot be read`)
@@ -139,7 +139,7 @@ export const findRedactions = async (
       receipt.cluster_id === undefined
         ? name === receiptFileOf(firstKeyIdOf(cluster_id, topic, receipt))
         : receipt.cluster_id === cluster_id && receipt.topic === topic
-    const isRedacted = topic_id !== undefined && receipt.topic_id === topic_id
+    const isRedacted = begun_topic_id !== undefined && receipt.topic_id === begun_topic_id
     if (isOfLog && !isRedacted) found.push({ receipt, file })
   }
   return found

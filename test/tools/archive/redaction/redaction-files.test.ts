@@ -39,8 +39,8 @@ test('a redaction concerns each archive of the log, until it is done: then no lo
   const { signal } = new AbortController()
   const redaction = await redactLogs(logs, { org: 'org_a', rep: 'rep_1', also: [] }, passes, signal)
   const { cluster_id, topic } = logs.manifests.events
-  const concerns = async (topic_id?: string): Promise<boolean> =>
-    (await findRedactions(directory, { cluster_id, topic, ...(topic_id !== undefined && { topic_id }) })).length > 0
+  const concerns = async (begun_topic_id?: string): Promise<boolean> =>
+    (await findRedactions(directory, { cluster_id, topic, ...(begun_topic_id && { begun_topic_id }) })).length > 0
   await writeRedaction(redaction, { changes: join(directory, 'list.json') }, directory, 0)
   expect(await concerns('new')).toBe(true)
   await completeRedaction(redaction, directory, 0, 'new')
