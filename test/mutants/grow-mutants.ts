@@ -99,7 +99,7 @@ export const growMutants: readonly Mutant[] = [
   {
     name: 'adopt takes a snapshot from before the swap of a grown topic',
     inside: 'refuseBeforeGrown',
-    find: 'swappedTo.includes(other)) continue',
-    replace: 'other !== topic) continue',
+    find: 'wasLive(name) || isKnown(other)) continue',
+    replace: 'other.topic !== topic) continue',
   },
 ]

@@ -135,15 +135,18 @@ export const refuseBeforeGrown = async (all: Generations, context: CommandContex
   const { topic, indices } = await recordedIdentityOf(all.live, context)
   const control = controlIndexOf(context.prefix)
   if ((await readIndexIds([], steps))[control] === indices?.[control]) return
-  const topics = new Map<string, string | undefined>()
-  for (const name of namesOf(all)) topics.set(name, (await readGeneration(name, steps))?.topic)
+  const known = new Map<string, GenerationDocument['body'] | undefined>()
+  for (const name of namesOf(all)) known.set(name, await readGeneration(name, steps))
   // The one that grow makes was never live. It can have a lower number than the live one.
   const wasLive = (name: string) => name === all.live || name === FIRST_GENERATION || name in all.independentFrom
-  const swappedTo = [all.grown?.topic, ...[...topics].map(([name, of]) => (wasLive(name) ? of : undefined))]
-  for (const [name, other] of topics) {
+  // By id: a name can be used again, except that of the live topic, which is there.
+  const swappedTo = [all.grown?.topic_id, ...[...known].map(([name, of]) => (wasLive(name) ? of?.topic_id : undefined))]
+  const isKnown = ({ topic: other, topic_id: id }: GenerationDocument['body']) =>
+    other === topic || (id !== undefined && swappedTo.includes(id))
+  for (const [name, other] of known) {
     // One that was only begun can be of any topic.
-    if (other === undefined ? name !== all.building : swappedTo.includes(other)) continue
-    const [beside, where] = [other ?? 'an unknown topic', other ?? 'the new topic']
+    if (other === undefined ? name !== all.building : wasLive(name) || isKnown(other)) continue
+    const [beside, where] = [other?.topic ?? 'an unknown topic', other?.topic ?? 'the new topic']
     const what = `this snapshot has ${all.live} of ${topic} live, and ${name} of ${beside} beside it. ${GROWN} ${where}`
     throw new CommandError(`${what}: never delete it, ${PROJECT_IT}. Else: npx commission projection drop ${name}`)
   }

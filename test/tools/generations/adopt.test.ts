@@ -301,7 +301,8 @@ test('adopt refuses a snapshot from before the swap of a grown topic, which alon
   const { engine, adopt } = world(() => undefined)
   const live = (body: object) =>
     engine.put('p-control', LIVE_ID, 2, { kind: 'live', body: { generation: 'g1', ...body } })
-  const body = { generation: 'g2', topic: 't-9', cluster_id: 'c', partitions: 2, rules_version: 1 }
+  const source = { topic: 't-9', topic_id: 'nine', cluster_id: 'c' }
+  const body = { generation: 'g2', ...source, partitions: 2, rules_version: 1 }
   engine.put('p-control', generationId('g2'), 1, { kind: 'generation', body })
   live({ kept: ['g1', 'g2'] })
   // Only a shard was lost: the control index knows of each swap, and g2 is skipped.
@@ -315,7 +316,7 @@ test('adopt refuses a snapshot from before the swap of a grown topic, which alon
     expect(JSON.stringify(engine.all('p-control'))).toBe(before)
   }
   // As after that swap: g2 has the topic before, or it was dropped.
-  for (const of of [{ kept: ['g1', 'g2'], grown: { topic: 't-9', cluster_id: 'c', ends: [0, 0] } }, { kept: ['g1'] }]) {
+  for (const of of [{ kept: ['g1', 'g2'], grown: { ...source, ends: [0, 0] } }, { kept: ['g1'] }]) {
     live(of)
     change(engine, { indices: { ...idsOf('g1'), 'p-control': 'before' } })
     expect(await adopt()).toBe(0)
@@ -323,13 +324,18 @@ test('adopt refuses a snapshot from before the swap of a grown topic, which alon
 })
 
 describe('a snapshot that has generations of other topics beside the live one', () => {
-  const refuse = async (body: object, topics: Readonly<Record<string, string>>) => {
+  const refuse = async (
+    body: object,
+    topics: Readonly<Record<string, string>>,
+    ids: Readonly<Record<string, string | undefined>> = {},
+  ) => {
     const { engine, context } = world(() => undefined)
     engine.put('p-control', LIVE_ID, 2, { kind: 'live', body })
     for (const [generation, topic] of Object.entries(topics)) {
       // The control index was restored.
-      const indices = { 'p-control': 'before' }
-      engine.put('p-control', generationId(generation), 2, { kind: 'generation', body: { generation, topic, indices } })
+      const source = { topic, topic_id: `id of ${topic}`, cluster_id: 'c', indices: { 'p-control': 'before' } }
+      const body = { generation, ...source, ...(generation in ids && { topic_id: ids[generation] }) }
+      engine.put('p-control', generationId(generation), 2, { kind: 'generation', body })
     }
     await refuseBeforeGrown(await readAll(context), context)
   }
@@ -345,6 +351,23 @@ describe('a snapshot that has generations of other topics beside the live one', 
     await expect(refuse({ ...twice, building: 'g4' }, { g1: 'a', g2: 'b', g3: 'c', g4: 'd' })).rejects.toThrow(
       'g3 of c live, and g4 of d beside it',
     )
+  })
+
+  test('is refused if one is not known to be of the topic before, but of another one of its name', async () => {
+    const grown = { topic: 'a', topic_id: 'id of a', cluster_id: 'c', ends: [0] }
+    const body = { generation: 'g2', kept: ['g2', 'g3'], alone: { g2: [0] }, grown }
+    const topics = { g2: 'b', g3: 'a' }
+    await expect(refuse(body, topics)).resolves.toBeUndefined()
+    for (const g3 of ['made anew', undefined])
+      await expect(refuse(body, topics, { g3 })).rejects.toThrow('g3 of a beside it')
+    const unknown = { ...body, grown: { topic: 'a', cluster_id: 'c', ends: [0] } }
+    await expect(refuse(unknown, topics, { g3: undefined })).rejects.toThrow('g3 of a beside it')
+  })
+
+  test('is accepted without topic ids if the others are of the live topic, or were live', async () => {
+    const body = { generation: 'g2', kept: ['g1', 'g2', 'g3'], alone: { g2: [0] } }
+    const ids = { g1: undefined, g2: undefined, g3: undefined }
+    await expect(refuse(body, { g1: 'a', g2: 'b', g3: 'b' }, ids)).resolves.toBeUndefined()
   })
 
   test('is refused if one was made for grow before the live one', async () => {
