@@ -256,4 +256,10 @@ export const sealedMutants: readonly Mutant[] = [
     find: "  if (use === 'erase' && exported.outcome === 'ok') {\n",
     replace: "  if (use === 'erase' && exported.outcome !== 'ok') {\n",
   },
+  {
+    name: 'an archive that goes on with the topic of a redaction counts as begun there',
+    inside: 'openTopicArchive',
+    find: '{ topic_id: id }',
+    replace: '{ topic_id: id, begun_topic_id: id }',
+  },
 ]
