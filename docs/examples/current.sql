@@ -18,10 +18,13 @@ CREATE OR REPLACE VIEW all_payouts AS SELECT * FROM read_parquet('part-*/payouts
 CREATE OR REPLACE VIEW payouts AS
 SELECT * FROM all_payouts WHERE id NOT IN (SELECT supersedes_id FROM all_payouts WHERE supersedes_id IS NOT NULL);
 
+-- Parts of earlier versions have no rep, period and currency in these tables, so they come from the payout.
 CREATE OR REPLACE VIEW line_items AS
-SELECT * FROM read_parquet('part-*/line_items.parquet', union_by_name = true) WHERE payout_id IN (SELECT id FROM payouts);
+SELECT payout_id, payouts.rep_id, payouts.period_id, payouts.currency, lines.id, category, description, amount, deal_id
+FROM read_parquet('part-*/line_items.parquet', union_by_name = true) AS lines JOIN payouts ON payouts.id = payout_id;
 CREATE OR REPLACE VIEW calculation_steps AS
-SELECT * FROM read_parquet('part-*/calculation_steps.parquet', union_by_name = true) WHERE payout_id IN (SELECT id FROM payouts);
+SELECT payout_id, payouts.rep_id, payouts.period_id, payouts.currency, step, name, strategy, strategy_version, inputs, output_amount, deal_id
+FROM read_parquet('part-*/calculation_steps.parquet', union_by_name = true) JOIN payouts ON payouts.id = payout_id;
 CREATE OR REPLACE VIEW payroll_files AS SELECT * FROM read_parquet('part-*/payroll_files.parquet', union_by_name = true);
 
 -- Equals the API's /totals as of the last part.

@@ -1,11 +1,11 @@
 /** The views of `current.sql` over a small copy that grew by parts, and over copies that lost a part. */
 import { execFile } from 'node:child_process'
-import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { installDuckdb, queryDuckdb } from '../support/duckdb.ts'
-import { emptyCopy, grownCopy } from '../support/growing-copies.ts'
+import { emptyCopy, grownCopy, partsOfCopy } from '../support/growing-copies.ts'
 import { pythonProgram } from '../support/programs.ts'
 import { installPython } from '../support/python.ts'
 import { fileScope } from '../support/scope.ts'
@@ -45,6 +45,32 @@ test.skipIf(pythonProgram === undefined)(
     // The parts that remain are a whole copy, as of an earlier change.
     expect(await problemsWithout('part-000003')).toEqual(['part-000003 is lost, or is another one'])
     await expect(problemsWithout('last-part.json')).rejects.toThrow('last-part.json')
+  },
+)
+
+test.skipIf(pythonProgram === undefined)(
+  'lines have the currency of their payout, also in a copy that an earlier version began without it',
+  async () => {
+    const duckdb = await installDuckdb(file)
+    const copy = await grownCopy()
+    const lines = () => queryDuckdb(duckdb, copy, `${views}\nFROM line_items ORDER BY payout_id`)
+    const before = await lines()
+    expect(before).toMatchObject([
+      { payout_id: 'payout_D', rep_id: 'rep_A', period_id: 'period_A', currency: 'EUR', id: 'line_1' },
+      { payout_id: 'payout_E', rep_id: 'rep_A', period_id: 'period_A', currency: 'EUR', id: 'line_1' },
+    ])
+    for (const part of partsOfCopy(copy)) {
+      for (const table of ['line_items', 'calculation_steps']) {
+        const [now, then] = [`${part}/${table}.parquet`, `${part}/then.parquet`]
+        await queryDuckdb(
+          duckdb,
+          copy,
+          `COPY (SELECT * EXCLUDE (rep_id, period_id, currency) FROM read_parquet('${now}')) TO '${then}'`,
+        )
+        renameSync(join(copy, then), join(copy, now))
+      }
+      expect(await lines(), part).toEqual(before)
+    }
   },
 )
 
