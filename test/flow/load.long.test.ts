@@ -239,6 +239,21 @@ test.skipIf(pythonProgram === undefined).each(['dlt', 'singer'] as const)(
   },
 )
 
+test.skipIf(pythonProgram === undefined)(
+  'singer gives no change a second time after a state that does not name its last change',
+  async () => {
+    const { folder, otherKey, others } = await loaded()
+    await others.singer.first()
+    const file = join(folder, 'other-singer/state.json')
+    const { bookmarks } = JSON.parse(readFileSync(file, 'utf8'))
+    const { last_id, ...changes } = bookmarks.changes
+    expect([last_id, changes.replication_key_value]).toEqual([expect.any(String), expect.any(Number)])
+    writeFileSync(file, JSON.stringify({ bookmarks: { changes } }))
+    const { stdout } = await others.singer.again(otherKey)
+    expect(linesOf(stdout).filter(({ type }) => type === 'RECORD')).toEqual([])
+  },
+)
+
 test.skipIf(pythonProgram === undefined)('dlt loads the lists, and they add up to the totals', async () => {
   const { query, expected } = await loaded()
   const rows = await query(`

@@ -18,8 +18,9 @@ class Changes(RESTStream):
     get_new_paginator = lambda self: HeaderLinkPaginator()
 
     def get_url_params(self, context, page):
-        # Begins just before the last change of the run before.
-        first = {"after": max((self.get_starting_replication_key_value(context) or 0) - 1, 0), "limit": 200}
+        last = self.get_starting_replication_key_value(context) or 0
+        # Begins just before the last change of the run before, if the state names it.
+        first = {"after": last - 1 if "last_id" in self.get_context_state(None) else last, "limit": 200}
         return dict(parse_qsl(page.query)) if page else first
 
     def parse_response(self, response):
