@@ -44,18 +44,27 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Co
   return exitCodes.done
 }
 
+/** Repeated, it changes nothing: a second run would put the generation back that it left. */
 export const rollback = async (
   { force, json }: Omit<SwapOptions, 'generation'>,
   context: CommandContext,
 ): Promise<ExitCode> => {
   const { live, previous, active } = await readAll(context)
   if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
+  // Later generations have higher numbers. A run whose answer was lost, or of somebody else, may have gone back before.
+  if (numberIn(previous) > numberIn(live)) {
+    context.say(`${live} is live already. To make ${previous} live: npx commission projection swap ${previous}`)
+    printLive({ live, previous }, json, context)
+    return exitCodes.done
+  }
   if (!active.includes(previous)) throw new CommandError(`${previous} is no longer kept up`)
   await makeLive(previous, live, force, true, context)
   context.say(`${previous} is live again; ${live} is kept up`)
   printLive({ live: previous, previous: live }, json, context)
   return exitCodes.done
 }
+
+const numberIn = (generation: string): number => Number(generation.slice(1))
 
 const printLive = (
   { live, previous }: Pick<Generations, 'live' | 'previous'>,

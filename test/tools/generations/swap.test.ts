@@ -207,13 +207,26 @@ describe('a swap', () => {
 })
 
 test('neither a rollback nor a forced swap goes to a generation of another source: adopt had skipped it', async () => {
-  const live = { generation: 'g1', previous: 'g2' }
-  const { state, time, context } = given({ live, cluster: 'before', positions: { g1: [5, 7], g2: [5, 7] } })
-  const refusal = 'g2 and g1 are of different sources: cluster_id is before and c'
-  await expect(rollback({ force: undefined, json: false }, context)).rejects.toThrow(refusal)
-  await expect(swap({ ...toG2, force: 'a reason' }, context)).rejects.toThrow(refusal)
-  expect(state.live.generation).toBe('g1')
-  expect(time()).toBe(0)
+  const of = { cluster: 'before', positions: { g1: [5, 7], g2: [5, 7] } }
+  const back = given({ ...of, live: { generation: 'g2', previous: 'g1' } })
+  const refusal = 'are of different sources: cluster_id is'
+  await expect(rollback({ force: undefined, json: false }, back.context)).rejects.toThrow(`g1 and g2 ${refusal} c and`)
+  const there = given(of)
+  const forced = swap({ ...toG2, force: 'a reason' }, there.context)
+  await expect(forced).rejects.toThrow(`g2 and g1 ${refusal} before and c`)
+  expect([back.state.live.generation, there.state.live.generation]).toEqual(['g2', 'g1'])
+  expect([back.time(), there.time()]).toEqual([0, 0])
+})
+
+test('a rollback whose answer was lost changes nothing when it is repeated', async () => {
+  const { state, said, context } = given({
+    live: { generation: 'g2', previous: 'g1' },
+    positions: { g1: [5, 7], g2: [5, 7] },
+  })
+  await rollback({ force: undefined, json: false }, context)
+  expect(await rollback({ force: undefined, json: false }, context)).toBe(0)
+  expect(said.at(-1)).toBe('g1 is live already. To make g2 live: npx commission projection swap g2')
+  expect(state.live).toMatchObject({ generation: 'g1', previous: 'g2' })
 })
 
 test('a generation with texts that were redacted since becomes live again only for a reason, and is named', async () => {
