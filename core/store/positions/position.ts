@@ -145,8 +145,6 @@ const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFro
 export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, later: Schedule, only?: string) => {
   const control = (id: string): DocumentName => ({ ...controlAddress(prefix, id), form: 'small' })
   const generations = new Map<string, Generation>()
-  /** Names whose document must be read again. */
-  const forgotten = new Set<string>()
   const times = createTimesCache(later)
   const seen = new Map<string, Seen>()
   let live: Generation | undefined
@@ -180,11 +178,10 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
 
   const generationNamed = async (name: string, reading: Reading): Promise<Generation> => {
     const known = generations.get(name)
-    if (known && !forgotten.has(name)) return known
+    if (known) return known
     const [document] = await read([control(generationId(name))], reading)
     const generation = asGeneration(prefix, name, requireReadable(document))
     generations.set(name, generation)
-    forgotten.delete(name)
     return generation
   }
 
@@ -308,9 +305,9 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
   }
 
   const forget: PositionReader['forget'] = ({ id, name }) => {
-    if (generations.get(name)?.id !== id) return
-    forgotten.add(name)
-    live = undefined
+    // A request that began before may have put it back since, beside the new one of its name.
+    if (live?.id === id) live = undefined
+    if (generations.get(name)?.id === id) generations.delete(name)
   }
 
   const reads = { readAt, oldestTime, readServedPositions }

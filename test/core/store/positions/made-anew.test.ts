@@ -1,5 +1,7 @@
 /** Indices are deleted and made anew: a generation has the name of an earlier one. */
 import { describe, expect, test } from 'vitest'
+import { scheduleTimer } from '../../../../core/runtime/time-limits.ts'
+import { createPositionReader } from '../../../../core/store/positions/position.ts'
 import { generationText, liveText, positionText } from '../../../api/answers.ts'
 import { controlIndex as control, reasonOfUnavailable as reasonOf } from '../../../support/control-index.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
@@ -22,6 +24,35 @@ describe('a generation that was forgotten', () => {
     expect(after.generation.id).not.toBe(before.generation.id)
     reader.forget(before.generation)
     expect(reader.liveBefore()).toBe(after.generation)
+  })
+
+  test('is read again, although an answer to an earlier request puts it back', async () => {
+    const { documents, multiGet } = control(made('one', 10))
+    const released = Promise.withResolvers<void>()
+    let held = false
+    const reader = createPositionReader(
+      'p',
+      async names => {
+        const isLate = held
+        const answer = await multiGet(names)
+        if (isLate) await released.promise
+        return answer
+      },
+      scheduleTimer,
+    )
+    const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
+    const before = await read()
+    held = true
+    const late = read()
+    held = false
+    Object.assign(documents, made('two', 10))
+    reader.forget(before.generation)
+    const { generation } = await read()
+    released.resolve()
+    await late
+    expect(reader.liveBefore()?.id).toBe(before.generation.id)
+    reader.forget(before.generation)
+    expect((await read()).generation.id).toBe(generation.id)
   })
 
   test('is read again: its times begin anew, too', async () => {
