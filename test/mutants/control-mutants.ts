@@ -188,7 +188,7 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'the API goes on with the partitions of indices that were made anew',
     inside: 'createPositionReader',
-    find: '    forgotten.add(name)\n',
+    find: '    if (generations.get(name)?.id === id) generations.delete(name)\n',
     replace: '',
   },
   {
