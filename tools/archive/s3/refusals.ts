@@ -46,6 +46,9 @@ export const refusalOf = (
     const wanted = typeof named === 'string' && named !== region ? named : 'the region of the bucket'
     return `${where}: the bucket is not in region ${region} (${got}): set ARCHIVE_S3_REGION to ${wanted}`
   }
+  if (code === 'InvalidObjectState') {
+    return `${where}: the object is in an archive tier of the store (${got}): let the store restore all objects of the archive first (docs/archive.md#s3)`
+  }
   if (status === 403) {
     const right = method === 'PUT' ? 's3:PutObject' : 's3:GetObject, and s3:ListBucket of the bucket'
     return `${where}: the store refuses access (${got}): this key needs ${right} (docs/archive.md#s3)`

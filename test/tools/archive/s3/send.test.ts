@@ -136,6 +136,10 @@ test('credentials that were renewed meanwhile are taken at once; others are refu
 
 test.for<[answer: Answer, said: string]>([
   [refuse(403, 'AccessDenied'), 's3://b/p/a: the store refuses access (403 AccessDenied): this key needs s3:GetObject'],
+  [
+    refuse(403, 'InvalidObjectState'),
+    's3://b/p/a: the object is in an archive tier of the store (403 InvalidObjectState): let the store restore',
+  ],
   [refuse(301, 'PermanentRedirect', { 'x-amz-bucket-region': 'eu-x-1' }), 'set ARCHIVE_S3_REGION to eu-x-1'],
   [refuse(403, 'InvalidAccessKeyId'), '(403 InvalidAccessKeyId): it does not know ARCHIVE_S3_ACCESS_KEY_ID'],
   [refuse(404, 'NoSuchBucket'), 'there is no bucket b at 127.0.0.1'],
