@@ -1,25 +1,15 @@
 /** Names of reps and periods in place of their ids, links between views, ids and instants. */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useMemo } from 'preact/hooks'
-import type { Client, Period, Rep } from '../../../client/src/index.ts'
+import type { Client } from '../../../client/src/index.ts'
 import { isDecided, lacksPermission } from '../refusals.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
 import { useUnchanged } from '../state/drawing.ts'
-import { instantText, latestFirst } from '../state/instants.ts'
-import { marksOf } from '../state/namesakes.ts'
+import { instantText } from '../state/instants.ts'
+import { type Names, namesOf, type ReadNames } from '../state/names.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 import { wordsFor } from './refused.tsx'
-
-export type Names = {
-  readonly reps: ReadonlyMap<string, Rep>
-  /** The latest one first. */
-  readonly periods: ReadonlyMap<string, Period>
-  /** For reps whose name another rep has, too: the text that tells them apart. */
-  readonly marks: ReadonlyMap<string, string>
-  /** The lists that the key may not read. */
-  readonly refused: readonly string[]
-}
 
 const noNames: Names = { reps: new Map(), periods: new Map(), marks: new Map(), refused: [] }
 const NamesContext = createContext(noNames)
@@ -27,12 +17,6 @@ export const useNames = (): Names => useContext(NamesContext)
 
 /** Records that are read for their names. Others are shown with their ids. */
 const NAMES_MAX = 2_000
-
-type ReadNames = {
-  readonly reps: readonly Rep[]
-  readonly periods: readonly Period[]
-  readonly refused: readonly string[]
-}
 
 const readNames = async (client: Client): Promise<ReadNames> => {
   const refused = new Set<string>()
@@ -51,13 +35,6 @@ const readNames = async (client: Client): Promise<ReadNames> => {
   // Not in the order of their answers.
   return { reps, periods, refused: ['reps', 'periods'].filter(what => refused.has(what)) }
 }
-
-const namesOf = ({ reps, periods, refused }: ReadNames): Names => ({
-  reps: new Map(reps.map(rep => [rep.id, rep])),
-  periods: new Map(latestFirst(periods).map(period => [period.id, period])),
-  marks: marksOf(reps),
-  refused,
-})
 
 export const NamesProvider = ({ children }: { readonly children: ComponentChildren }) => {
   const reading = useReading('names', readNames)
@@ -78,20 +55,9 @@ export const NamesProvider = ({ children }: { readonly children: ComponentChildr
 /** Views say themselves why the key or the moment is refused. */
 const isOwn = (error: unknown): boolean => error !== undefined && !isDecided(error)
 
-/** The text of a name for a title: without marks. */
-export const nameOfRep = ({ reps, marks }: Names, id: string): string => {
-  const rep = reps.get(id)
-  const mark = marks.get(id)
-  if (rep?.name) return mark === undefined ? rep.name : `${rep.name} (${mark})`
-  return rep?.erased ? `${id} (${texts.sealed.erased})` : id
-}
-export const nameOfPeriod = ({ periods }: Names, id: string): string => periods.get(id)?.name || id
-
 /** The name of a rep, as a link to the payouts and totals of this rep. */
 export const RepName = ({ id }: { readonly id: string }) => {
-  const { reps, marks } = useNames()
-  const rep = reps.get(id)
-  const mark = marks.get(id)
+  const rep = useNames().reps.get(id)
   // The mark is about the name only if there is none: it may be about the e-mail address.
   return (
     <Link to={{ view: 'payouts', rep: id }}>
@@ -101,12 +67,7 @@ export const RepName = ({ id }: { readonly id: string }) => {
             <SealedMark of={rep} /> <IdText id={id} />
           </>
         )}
-        {rep?.name && mark !== undefined && (
-          <>
-            {' '}
-            <span class="quiet detail mark">({mark})</span>
-          </>
-        )}
+        {rep?.name && <NameMark of={id} />}
       </span>
     </Link>
   )
@@ -114,7 +75,23 @@ export const RepName = ({ id }: { readonly id: string }) => {
 
 export const PeriodName = ({ id }: { readonly id: string }) => {
   const period = useNames().periods.get(id)
-  return <span title={id}>{period?.name || <IdText id={id} />}</span>
+  return (
+    <span title={id}>
+      {period?.name || <IdText id={id} />}
+      <NameMark of={id} />
+    </span>
+  )
+}
+
+const NameMark = ({ of: id }: { readonly of: string }) => {
+  const mark = useNames().marks.get(id)
+  if (mark === undefined) return null
+  return (
+    <>
+      {' '}
+      <span class="quiet detail mark">({mark})</span>
+    </>
+  )
 }
 
 /** Says that a text is gone, or that nobody can read it. */

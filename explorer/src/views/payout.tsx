@@ -7,8 +7,6 @@ import {
   DealLink,
   IdText,
   Link,
-  nameOfPeriod,
-  nameOfRep,
   PayrollLink,
   PeriodName,
   RepName,
@@ -21,6 +19,7 @@ import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
 import { lacksPermission } from '../refusals.ts'
+import { nameOfPeriod, nameOfRep } from '../state/names.ts'
 import { paidIn } from '../state/paid.ts'
 import { useReading, type ViewReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'

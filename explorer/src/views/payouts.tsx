@@ -3,12 +3,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DealFilter, Payout } from '../../../client/src/index.ts'
 import { addAmounts, isZero, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { SumsOfLines } from '../parts/deal-sums.tsx'
-import { IdText, Link, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { IdText, Link, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { Table, type TableColumn } from '../parts/table.tsx'
 import { fragmentOf, isOfField } from '../state/address.ts'
 import { latestPeriodFirst } from '../state/instants.ts'
+import { nameOfPeriod, nameOfRep } from '../state/names.ts'
 import { PAGE_RECORDS, type PagesBeside, usePages } from '../state/pages.ts'
 import { currentOf, PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
 import { useReader, useReading } from '../state/reading.ts'
@@ -213,7 +214,7 @@ const Filters = () => {
     if (isDeal) go('deal', text)
   }
   const reps = [...names.reps.keys()].map(id => [id, nameOfRep(names, id)] as const)
-  const periods = [...names.periods.values()].map(({ id, name }) => [id, name || id] as const)
+  const periods = [...names.periods.keys()].map(id => [id, nameOfPeriod(names, id)] as const)
   const { words, payouts } = texts
   return (
     <form class="filters" aria-label={payouts.filter} onSubmit={event => event.preventDefault()}>
