@@ -163,6 +163,10 @@ export const texts = {
     openShown: (open: number, of: number, hasMore: boolean) =>
       `${open} of the ${hasMore ? `first ${of} payouts. There are more to look through.` : `${of} payouts: all were looked through.`}`,
     noneOpen: 'Of none of these payouts anything is open.',
+    withoutPayout: 'Paid without a payout',
+    withoutPayoutHint: 'Nothing is owed for it: the rep has no current payout in this currency for the period.',
+    withoutPayoutUnknown: (records: number) =>
+      `There are more than ${groupDigits(String(records))} payroll records: the page does not show what was paid without a payout. Choose a rep or a period.`,
     periodOrder: 'The latest period first.',
     publishedOrder: 'In the order in which they were published.',
     tooManyPaid: (payouts: number, records: number) =>

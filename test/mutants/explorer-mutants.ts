@@ -159,6 +159,18 @@ export const explorerMutants: readonly Mutant[] = [
     replace: '({ length }) => length > 2',
   },
   {
+    name: 'two periods of one name look the same',
+    inside: 'nameOfPeriod',
+    find: 'marks.get(id)',
+    replace: "marks.get('')",
+  },
+  {
+    name: 'the explorer hides what was paid without a payout',
+    inside: 'readPaid',
+    find: 'all && paidWithout(currentOf(payouts), all)',
+    replace: 'all && []',
+  },
+  {
     name: 'the box that finds ids writes any text into the address, a key too',
     inside: 'addressOfId',
     find: 'if (kind === undefined || ',

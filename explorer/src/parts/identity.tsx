@@ -6,7 +6,7 @@ import { isDecided, lacksPermission } from '../refusals.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
 import { useUnchanged } from '../state/drawing.ts'
 import { instantText } from '../state/instants.ts'
-import { type Names, namesOf, type ReadNames } from '../state/names.ts'
+import { type Names, namesAmong, type ReadNames } from '../state/names.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 import { wordsFor } from './refused.tsx'
@@ -39,7 +39,7 @@ const readNames = async (client: Client): Promise<ReadNames> => {
 export const NamesProvider = ({ children }: { readonly children: ComponentChildren }) => {
   const reading = useReading('names', readNames)
   const known = useUnchanged(reading.value)
-  const value = useMemo(() => (known === undefined ? noNames : namesOf(known)), [known])
+  const value = useMemo(() => (known === undefined ? noNames : namesAmong(known)), [known])
   const { error } = reading
   const isSettled = reading.value !== undefined || error !== undefined
   return (

@@ -22,7 +22,7 @@ export type ReadNames = {
   readonly refused: readonly string[]
 }
 
-export const namesOf = ({ reps, periods, refused }: ReadNames): Names => ({
+export const namesAmong = ({ reps, periods, refused }: ReadNames): Names => ({
   reps: new Map(reps.map(rep => [rep.id, rep])),
   periods: new Map(latestFirst(periods).map(period => [period.id, period])),
   marks: new Map([

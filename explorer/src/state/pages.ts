@@ -14,14 +14,14 @@ export type PagesBeside<Item, Beside> = Pages<Item> & { readonly beside: Beside 
 export const usePages = <Item, Beside>(
   what: string,
   list: (client: Client) => Paged<Item>,
-  beside: (client: Client, items: readonly Item[]) => Promise<Beside>,
+  beside: (client: Client, items: readonly Item[], hasMore: boolean) => Promise<Beside>,
 ): ViewReading<PagesBeside<Item, Beside>> & { readonly more: () => void } => {
   const wanted = useRef({ what, pages: 1 })
   if (wanted.current.what !== what) wanted.current = { what, pages: 1 }
   // Pages that were read and have not changed are not sent again: the client has their entity tags.
   const reading = useReading(what, async client => {
     const pages = await readPages(list(client), wanted.current.pages)
-    return { ...pages, beside: await beside(client, pages.items) }
+    return { ...pages, beside: await beside(client, pages.items, pages.hasMore) }
   })
   const more = (): void => {
     wanted.current.pages++

@@ -1,9 +1,10 @@
 /**
  * In: payouts. Out: the sums that were paid for their reps and periods. The API lists payroll records of a rep, of a
- * period or all of them: the few lists are read that have those of all these payouts. And which payouts are current.
+ * period or all of them: the few lists are read that have those of all these payouts. And which payouts are current,
+ * and the sums that were paid without one.
  */
 import type { Client, Filter, Payout, PayrollRecord } from '../../../client/src/index.ts'
-import { addAmounts } from '../amounts.ts'
+import { addAmounts, isZero } from '../amounts.ts'
 import { lacksPermission } from '../refusals.ts'
 
 /** Lists that are read for the payouts of one view. */
@@ -15,13 +16,24 @@ export const PAYOUTS_MAX = 200
 
 type OfPayout = Pick<Payout, 'rep_id' | 'period_id' | 'currency'>
 
+/** A sum that was paid for a rep and period that have no payout in this currency. */
+export type PaidWithoutPayout = OfPayout & {
+  /** Of the payment. */
+  readonly id: string
+  readonly paid: string
+}
+
 /**
- * `paid` has the sum for a payout, without trailing zeros. `too many`: there are more payroll records and payouts than
- * are read.
+ * `paid` has the sum for a payout, without trailing zeros. `withoutPayout` is not known until all payouts of a view are
+ * there, and if there are more payroll records than are read. `too many`: so there are, and of payouts, too.
  * `refused` and `failed` say why nothing is known.
  */
 export type PaidOf =
-  | { readonly state: 'known'; readonly paid: (payout: OfPayout) => string }
+  | {
+      readonly state: 'known'
+      readonly paid: (payout: OfPayout) => string
+      readonly withoutPayout: readonly PaidWithoutPayout[] | undefined
+    }
   | { readonly state: 'too many' }
   | { readonly state: 'refused' | 'failed'; readonly why: unknown }
 
@@ -48,11 +60,22 @@ export const payrollListsOf = (payouts: readonly OfPayout[], { periodId }: Filte
   return periods.size <= LISTS_MAX ? [...periods].map(id => ({ periodId: id })) : [{}]
 }
 
-/** A key that may not read payroll records still reads payouts: a refusal is a result. */
-export const readPaid = async (client: Client, payouts: readonly OfPayout[], filter: Filter): Promise<PaidOf> => {
+/**
+ * A key that may not read payroll records still reads payouts: a refusal is a result.
+ * @param isWhole whether these are all payouts of the filter: then all its payroll records are read
+ */
+export const readPaid = async (
+  client: Client,
+  payouts: readonly OfPayout[],
+  filter: Filter,
+  isWhole = false,
+): Promise<PaidOf> => {
   try {
-    const records = (await readLists(client, payrollListsOf(payouts, filter))) ?? (await readApart(client, payouts))
-    return records === undefined ? { state: 'too many' } : { state: 'known', paid: paidIn(records) }
+    const all = isWhole ? await readLists(client, [filter]) : undefined
+    const records =
+      all ?? (await readLists(client, payrollListsOf(payouts, filter))) ?? (await readApart(client, payouts))
+    if (records === undefined) return { state: 'too many' }
+    return { state: 'known', paid: paidIn(records), withoutPayout: all && paidWithout(currentOf(payouts), all) }
   } catch (why) {
     return { state: lacksPermission(why) ? 'refused' : 'failed', why }
   }
@@ -94,5 +117,18 @@ const readApart = async (client: Client, payouts: readonly OfPayout[]): Promise<
 export const paidIn = (records: readonly PayrollRecord[]): ((payout: OfPayout) => string) => {
   const byPayout = Map.groupBy(records, keyOf)
   return payout => addAmounts((byPayout.get(keyOf(payout)) ?? []).map(({ amount }) => amount))
+}
+
+const paidWithout = (payouts: readonly OfPayout[], records: readonly PayrollRecord[]): PaidWithoutPayout[] => {
+  const owed = new Set(payouts.map(keyOf))
+  const others = records.filter(record => !owed.has(keyOf(record)))
+  return [...Map.groupBy(others, keyOf).values()].flatMap(group => {
+    const paid = addAmounts(group.map(({ amount }) => amount))
+    // There is one payment at a time: earlier ones are void.
+    const last = group.at(-1)
+    if (last === undefined || isZero(paid)) return []
+    const { id, rep_id, period_id, currency } = last
+    return [{ id, rep_id, period_id, currency, paid }]
+  })
 }
 const keyOf = ({ rep_id, period_id, currency }: OfPayout): string => `${rep_id} ${period_id} ${currency}`

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DealFilter, Payout } from '../../../client/src/index.ts'
 import { addAmounts, isZero, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { SumsOfLines } from '../parts/deal-sums.tsx'
-import { IdText, Link, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { IdText, Link, PayrollLink, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { Table, type TableColumn } from '../parts/table.tsx'
@@ -11,7 +11,7 @@ import { fragmentOf, isOfField } from '../state/address.ts'
 import { latestPeriodFirst } from '../state/instants.ts'
 import { nameOfPeriod, nameOfRep } from '../state/names.ts'
 import { PAGE_RECORDS, type PagesBeside, usePages } from '../state/pages.ts'
-import { currentOf, PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
+import { currentOf, PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, type PaidWithoutPayout, readPaid } from '../state/paid.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -32,7 +32,8 @@ export const PayoutsView = () => {
   const pages = usePages(
     JSON.stringify(['payouts', rep, period, deal, limit]),
     client => client.payouts({ limit, ...filter }),
-    (client, items) => readPaid(client, items, filter),
+    // Payouts of a deal are a part of those of their reps and periods.
+    (client, items, hasMore) => readPaid(client, items, filter, !hasMore && deal === undefined),
   )
   const { payouts } = texts
   const names = useNames()
@@ -93,6 +94,8 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
   const current = currentOf(items)
   const openOf = (payout: Payout): string =>
     beside.state === 'known' ? subtractAmount(payout.net_amount, beside.paid(payout)) : '0'
+  const withoutPayout = beside.state === 'known' ? beside.withoutPayout : []
+  const hasOthers = withoutPayout !== undefined && withoutPayout.length > 0
   const isFiltered = isOpenOnly && beside.state === 'known'
   const wanted = isFiltered ? current.filter(payout => !isZero(openOf(payout))) : current
   const ordered = hasMore ? undefined : latestPeriodFirst(wanted, names.periods)
@@ -102,8 +105,7 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
   const noRows = isOfSome ? payouts.noneOf : payouts.none
   const ofDeal =
     deal === undefined ? [] : [{ head: words.ofDeal, amount: (_: Payout, at: number) => parts[at] ?? null }]
-  const rep = { head: words.rep, isPlain: true, cell: (payout: Payout) => <RepName id={payout.rep_id} /> }
-  const period = { head: words.period, isPlain: true, cell: (payout: Payout) => <PeriodName id={payout.period_id} /> }
+  const repAndPeriod = useRepAndPeriod()
   const { open: _, ...others } = address
   const toggle = (isOnly: boolean): void => {
     location.hash = fragmentOf({ ...others, ...(isOnly && { open: 'only' }) })
@@ -128,16 +130,14 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
           )}
         </p>
       )}
-      {rows.length === 0 && <p>{isFiltered && current.length > 0 ? payouts.noneOpen : noRows}</p>}
+      {rows.length === 0 && !hasOthers && <p>{isFiltered && current.length > 0 ? payouts.noneOpen : noRows}</p>}
       {rows.length > 0 && (
         <Table
           caption={payouts.title}
           rows={rows}
           keyOf={({ id }) => id}
           columns={[
-            // The title has the rep and the period that are chosen.
-            ...(address.rep === undefined ? [rep] : []),
-            ...(address.period === undefined ? [period] : []),
+            ...repAndPeriod,
             { head: words.owed, amount: payout => payout.net_amount },
             ...ofDeal,
             ...(beside.state === 'known' ? paidAndOpen(rows, beside.paid, openOf) : []),
@@ -173,7 +173,45 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
           {ordered === undefined ? payouts.publishedOrder : payouts.periodOrder}
         </p>
       )}
+      {withoutPayout === undefined && !hasMore && deal === undefined && (
+        <p class="notice">{payouts.withoutPayoutUnknown(PAYROLL_MAX)}</p>
+      )}
+      {hasOthers && <WithoutPayout rows={withoutPayout} />}
     </>
+  )
+}
+
+/** The title of the page has the rep and the period that are chosen: these have no column. */
+const useRepAndPeriod = (): TableColumn<Pick<Payout, 'rep_id' | 'period_id'>>[] => {
+  const { rep, period } = useReader().address
+  const { words } = texts
+  return [
+    ...(rep === undefined ? [{ head: words.rep, isPlain: true, cell: repOf }] : []),
+    ...(period === undefined ? [{ head: words.period, isPlain: true, cell: periodOf }] : []),
+  ]
+}
+const repOf = ({ rep_id }: Pick<Payout, 'rep_id'>) => <RepName id={rep_id} />
+const periodOf = ({ period_id }: Pick<Payout, 'period_id'>) => <PeriodName id={period_id} />
+
+const WithoutPayout = ({ rows }: { readonly rows: readonly PaidWithoutPayout[] }) => {
+  const repAndPeriod = useRepAndPeriod()
+  const { words, payouts, changes } = texts
+  const even = withEqualDecimals(rows.map(({ paid }) => paid))
+  return (
+    <section>
+      <Table
+        caption={payouts.withoutPayout}
+        rows={rows}
+        keyOf={({ id }) => id}
+        columns={[
+          ...repAndPeriod,
+          { head: words.paid, amount: (_, at) => even[at] ?? null },
+          { head: words.currency, isPlain: true, cell: ({ currency }) => currency },
+          { head: changes.kind.payroll_files, isPlain: true, cell: ({ id }) => <PayrollLink id={id} /> },
+        ]}
+      />
+      <p class="quiet">{payouts.withoutPayoutHint}</p>
+    </section>
   )
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Period, Rep } from '../../../../client/src/index.ts'
-import { marksOf, nameOfPeriod, namesOf } from '../../../../explorer/src/state/names.ts'
+import { marksOf, nameOfPeriod, namesAmong } from '../../../../explorer/src/state/names.ts'
 
 const rep = (id: string, name: string, email: string | null) => ({ id, name, email }) as Rep
 
@@ -32,7 +32,7 @@ test('periods of one name are told apart by the dates of their begin, and by the
     period('period_4', 'Start', '2026-01-01'),
     period('period_5', 'Start', '2026-01-01'),
   ]
-  const names = namesOf({ reps: [], periods, refused: [] })
+  const names = namesAmong({ reps: [], periods, refused: [] })
   expect(periods.map(({ id }) => nameOfPeriod(names, id))).toEqual([
     'January (2026-01-01)',
     'January (2025-01-01)',

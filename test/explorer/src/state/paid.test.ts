@@ -6,7 +6,7 @@ import { currentOf, PAYOUTS_MAX, PAYROLL_MAX, payrollListsOf, readPaid } from '.
 type Of = { readonly rep_id: string; readonly period_id: string; readonly currency: string }
 
 /** An API of payroll records, in pages of 200. It counts its requests. */
-const clientOf = (records: readonly (Of & { readonly amount: string })[]) => {
+const clientOf = (records: readonly (Of & { readonly id?: string; readonly amount: string })[]) => {
   const sent = { requests: 0 }
   async function* pages({ repId, periodId }: Filter) {
     const found = records.filter(
@@ -73,6 +73,45 @@ test('of a period of very many reps, payroll records are read payout by payout, 
   // Of few reps, only their records are read.
   expect((await readPaid(client, payouts.slice(0, 5), { periodId: 'p' })).state).toBe('known')
   expect(sent.requests).toBe(2 * (PAYROLL_MAX / 200) + PAYOUTS_MAX + 5)
+})
+
+test('a payment whose rep, period and currency have no payout is named when all payouts of the view are there', async () => {
+  const of = (rep_id: string, currency = 'EUR') => ({ rep_id, period_id: 'period_January', currency })
+  const { client } = clientOf([
+    { ...of('rep_1'), id: 'payroll_1', amount: '100' },
+    { ...of('rep_2'), id: 'payroll_2', amount: '500.00' },
+    { ...of('rep_1', 'USD'), id: 'payroll_3', amount: '7' },
+    // Paid, reversed, and paid again.
+    { ...of('rep_3'), id: 'payroll_4', amount: '20' },
+    { ...of('rep_3'), id: 'payroll_5', amount: '-20' },
+    { ...of('rep_3'), id: 'payroll_6', amount: '30' },
+    // Nothing is left of it.
+    { ...of('rep_4'), id: 'payroll_7', amount: '9.5' },
+    { ...of('rep_4'), id: 'payroll_8', amount: '-9.50' },
+  ])
+  const named = async (...[payouts, filter, isWhole]: [ReturnType<typeof of>[], Filter, boolean]) => {
+    const found = await readPaid(client, payouts, filter, isWhole)
+    return found.state === 'known' ? found.withoutPayout : found
+  }
+  const ofRep2 = { ...of('rep_2'), id: 'payroll_2', paid: '500' }
+  expect(await named([of('rep_1')], {}, true)).toEqual([
+    ofRep2,
+    { ...of('rep_1', 'USD'), id: 'payroll_3', paid: '7' },
+    { ...of('rep_3'), id: 'payroll_6', paid: '30' },
+  ])
+  expect(await named([], { repId: 'rep_2' }, true)).toEqual([ofRep2])
+  expect(await named([of('rep_2')], { repId: 'rep_2' }, true)).toEqual([])
+  // A payout that was replaced during the walk, by one in another currency.
+  expect(await named([of('rep_2'), of('rep_2', 'USD')], { repId: 'rep_2' }, true)).toEqual([ofRep2])
+  // The payout of a payment may be on a later page.
+  expect(await named([of('rep_1')], {}, false)).toBe(undefined)
+})
+
+test('of very many payroll records it is not known which have no payout, and what was paid of each payout still is', async () => {
+  const of = (at: number) => ({ rep_id: `rep_${at}`, period_id: 'p', currency: 'EUR' })
+  const { client } = clientOf(Array.from({ length: PAYROLL_MAX + 1 }, (_, at) => ({ ...of(at), amount: String(at) })))
+  const found = await readPaid(client, [of(3)], {}, true)
+  expect(found.state === 'known' && [found.paid(of(3)), found.withoutPayout]).toEqual(['3', undefined])
 })
 
 test('the lists are of the rep and the period that the view is of', () => {
