@@ -5,7 +5,7 @@ import { generationId, LIVE_ID, positionId } from '../../schemas/stored/document
 import type { KafkaContext } from '../../tools/context.ts'
 import { diff } from '../../tools/generations/diff.ts'
 import { assertNotAnew, findWhole } from '../../tools/generations/sandboxes.ts'
-import { rollback } from '../../tools/generations/swap.ts'
+import { swap } from '../../tools/generations/swap.ts'
 import { verify } from '../../tools/generations/verify.ts'
 import { grow } from '../../tools/grow/grow.ts'
 import { listKeys, revokeKey } from '../../tools/keys/keys.ts'
@@ -89,10 +89,10 @@ test.each<[string, string, string, Run, Away?]>([
   ['projection verify of the first, at its end', 'p-g2-parked/0', NO_RESULT, comparing, 'since documents are read'],
   ['projection verify of the second, at its end', ofEvents, NO_RESULT, comparing, 'since documents are read'],
   [
-    'projection rollback',
+    'projection swap',
     'p-g2-parked/0',
     'Nothing is changed. Try again, or --force with a reason',
-    ({ context }) => rollback({ force: undefined, json: false }, context),
+    ({ context }) => swap({ generation: 'g2', force: undefined, json: false }, context),
   ],
   [
     'grow --swap',
