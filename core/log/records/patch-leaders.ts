@@ -23,17 +23,12 @@ type Cluster = {
 }
 
 /** By the id of the topic. */
-const told = new Map<string, { readonly led: ReadonlyMap<number, LedPartition>; readonly isTrusted: () => boolean }>()
+const told = new Map<string, { readonly led: readonly LedPartition[]; readonly isTrusted: () => boolean }>()
 
-/**
- * @param led one answer for each partition
- * @param elapsed milliseconds of a monotonic clock; the brokers were asked at `askedAt`
- */
+/** @param elapsed milliseconds of a monotonic clock; the brokers were asked at `askedAt` */
 export const tellLeaders = (led: readonly LedPartition[], askedAt: number, elapsed: () => number): void => {
   const id = topicIdAmong(led)
-  if (id === undefined) return
-  const byPartition = new Map(led.map(of => [of.partitionId, of]))
-  told.set(id, { led: byPartition, isTrusted: () => elapsed() - askedAt <= LEADERS_TRUSTED_MS })
+  if (id !== undefined) told.set(id, { led, isTrusted: () => elapsed() - askedAt <= LEADERS_TRUSTED_MS })
 }
 
 let patched = false
@@ -48,13 +43,12 @@ export const readFromPresentLeaders = (): void => {
     const known = findTopicPartitionMetadata.call(this, topic)
     const present = told.get(topicIdAmong(known) ?? '')
     if (!present?.isTrusted()) return known
-    const nodes = new Set(this.getNodeIds())
-    // Each fetch looks twice. So one pass, which copies only a partition of another leader.
-    return known.map(of => {
-      const one = present.led.get(of.partitionId)
-      if (one === undefined || epochOf(one) <= epochOf(of) || !nodes.has(String(one.leader))) return of
-      return { ...of, ...one }
-    })
+    const nodes = this.getNodeIds()
+    const led = present.led.filter(({ leader }) => nodes.includes(String(leader)))
+    return known.map(of => ({
+      ...of,
+      ...ofHighestEpoch([of, ...led.filter(one => one.partitionId === of.partitionId)]),
+    }))
   }
 }
 
