@@ -14,7 +14,6 @@ import { credentialsOf } from './kafka-credentials.ts'
 import { KAFKA_TIMEOUT_MS } from './limits.ts'
 import type { OpenLog } from './records/last-records.ts'
 import { openCluster } from './records/open-cluster.ts'
-import { readFromPresentLeaders } from './records/patch-leaders.ts'
 import { askForLogEnds } from './records/patch-log-ends.ts'
 
 /**
@@ -34,7 +33,6 @@ export const kafkaConfig = (
   closeAfterTimeout()
   askForTopicIds()
   askForLogEnds()
-  readFromPresentLeaders()
   namePartitionsOfErrors()
   return {
     clientId,

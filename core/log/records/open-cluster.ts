@@ -10,7 +10,6 @@ import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import { type FetchedMessage, leaveFetchedBytes } from '../kafka/patch-fetch.ts'
 import type { ProtocolConnections } from '../kafka/protocol-request.ts'
 import { LEADERS_ASKED_MS, LEADERS_TRUSTED_MS } from '../limits.ts'
-import { type LedPartition, ofHighestEpoch, tellLeaders } from './patch-leaders.ts'
 import { LOG_END } from './patch-log-ends.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
@@ -59,6 +58,9 @@ export type FetchedLog = {
   readonly lastStableOffset: string
   readonly messages: readonly FetchedMessage[]
 }
+
+/** A partition in an answer to Metadata. Old brokers tell no epoch. */
+type LedPartition = { readonly partitionId: number; readonly leader: number; readonly leaderEpoch?: number }
 
 type MetadataBroker = {
   metadata(topics: readonly string[]): Promise<{
@@ -151,7 +153,6 @@ export const openCluster = async (
   const askWhoLeads = async (): Promise<void> => {
     const askedAt = elapsed()
     leaders = { led: await currentLeaders(), askedAt }
-    tellLeaders(leaders.led, askedAt, elapsed)
   }
   /** The client asks one broker, only after an error or minutes. So what most brokers said last counts, too. */
   const leaderOf = (partition: number): string => {
@@ -230,6 +231,12 @@ const answersOfMost = <Answer>(asked: readonly Promise<Answer>[]): Promise<reado
         (error: unknown) => ++failed >= asked.length / 2 && reject(error),
       )
   })
+
+/** Of several answers about one partition; the first one if brokers tell no epoch. */
+const latestOf = (told: readonly LedPartition[]): LedPartition | undefined =>
+  told.toSorted((a, b) => epochOf(b) - epochOf(a))[0]
+
+const epochOf = ({ leaderEpoch = -1 }: LedPartition): number => leaderEpoch
 
 const askForEnd = ({ partitionId: partition, leaderEpoch: currentLeaderEpoch }: LedPartition) => ({
   partition,

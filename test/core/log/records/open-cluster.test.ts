@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import kafkajs from 'kafkajs'
 import { expect, type TestContext, test } from 'vitest'
-import { loadKafkajs } from '../../../../core/log/kafka/load-kafkajs.ts'
 import { partitionsOf } from '../../../../core/log/kafka/patch-partition-errors.ts'
 import {
   COMPACT_NULL,
@@ -48,7 +47,7 @@ const versions = ({ offsetsMax = 11 }: Broker): Buffer => {
   return Buffer.concat([int16(0), list(ranges), int32(0)])
 }
 
-const metadata = ({ leader, epoch, named }: Broker, ports: readonly number[], topicId: Buffer): Buffer => {
+const metadata = ({ leader, epoch, named }: Broker, ports: readonly number[]): Buffer => {
   const brokers = ports.flatMap((port, index) => {
     if (named?.includes(index + 1) === false) return []
     return [Buffer.concat([int32(index + 1), compactString('127.0.0.1'), int32(port), COMPACT_NULL, NO_TAGS])]
@@ -58,7 +57,7 @@ const metadata = ({ leader, epoch, named }: Broker, ports: readonly number[], to
     ...[int16(0), int32(0), int32(leader), int32(epoch)],
     ...[all, all, compactArray([]), NO_TAGS],
   ])
-  const topic = [int16(0), compactString(TOPIC), topicId, int8(0), compactArray([partition]), int32(-1)]
+  const topic = [int16(0), compactString(TOPIC), Buffer.alloc(16, 1), int8(0), compactArray([partition]), int32(-1)]
   return Buffer.concat([
     ...[NO_TAGS, int32(0), compactArray(brokers), compactString('cluster'), int32(1)],
     ...[compactArray([Buffer.concat([...topic, NO_TAGS])]), int32(-1), NO_TAGS],
@@ -100,12 +99,9 @@ const offsets = (broker: Broker, version: number, body: Buffer, told: (asked: Om
   return Buffer.concat([NO_TAGS, int32(0), compactArray(answers), NO_TAGS])
 }
 
-let topics = 0
-
 /** Starts these brokers, with the ids 1, 2 and so on. Returns connections to them, and what they were asked. */
 const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
   const asked: Asked[] = []
-  const topicId = Buffer.alloc(16, ++topics)
   const clock = { now: 0, atOffsets: 0 }
   const ports: number[] = []
   const sockets: Socket[] = []
@@ -130,7 +126,7 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
                   asked.push({ broker: id, ...of })
                 })
               : key === METADATA
-                ? metadata(broker, ports, topicId)
+                ? metadata(broker, ports)
                 : versions(broker)
           socket.write(Buffer.concat([int32(answer.length + 4), request.subarray(4, 8), answer]))
         }
@@ -151,7 +147,7 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
     for (const socket of sockets) socket.destroy()
     await cluster.disconnect()
   })
-  return { cluster, asked, clock, config }
+  return { cluster, asked, clock }
 }
 
 test('the end of a partition is that of the log of its leader, with records that nobody can read yet', async t => {
@@ -199,53 +195,6 @@ test('a partition is read from the leader that most brokers name, although the c
   await cluster.writtenEnds([0])
   await cluster.onLeader(0, ask)
   expect(asked.map(({ broker }) => broker)).toEqual([1, 2, 2])
-})
-
-type ConsumerGroup = { findReadReplicaForPartitions(topic: string, partitions: readonly number[]): object }
-type Consumed = {
-  connect(): Promise<void>
-  disconnect(): Promise<void>
-  addTargetTopic(topic: string): Promise<void>
-  fetchTopicsOffset(topics: readonly object[]): Promise<unknown>
-}
-
-/** The connections of a consumer, and the brokers from which it would fetch now. */
-const consumedFrom = async (t: TestContext, config: kafkajs.KafkaConfig) => {
-  const Cluster = loadKafkajs<new (options: object) => Consumed>('cluster/index')
-  const { prototype } = loadKafkajs<{ readonly prototype: ConsumerGroup }>('consumer/consumerGroup')
-  const socketFactory = loadKafkajs<() => unknown>('network/socketFactory')()
-  const logger = new kafkajs.Kafka(config).logger()
-  const cluster = new Cluster({ ...config, logger, socketFactory, metadataMaxAge: 300_000 })
-  t.onTestFinished(() => cluster.disconnect())
-  await cluster.connect()
-  await cluster.addTargetTopic(TOPIC)
-  const group = Object.assign(Object.create(prototype), { cluster, preferredReadReplicasPerTopicPartition: {} })
-  return { cluster, brokers: () => (group as ConsumerGroup).findReadReplicaForPartitions(TOPIC, [0]) }
-}
-
-test('a consumer leaves a leader that was replaced and cut off, while most brokers are known to name another one', async t => {
-  const [first, ...others] = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
-  const { cluster, asked, clock, config } = await clusterOf(t, [first ?? expect.fail(), ...others])
-  const consumed = await consumedFrom(t, config)
-  for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
-  expect(consumed.brokers()).toEqual({ 1: [0] })
-  await cluster.writtenEnds([0])
-  expect(consumed.brokers()).toEqual({ 2: [0] })
-  await consumed.cluster.fetchTopicsOffset([{ topic: TOPIC, partitions: [{ partition: 0 }] }])
-  expect(asked.at(-1)?.broker).toBe(2)
-  clock.now = LEADERS_TRUSTED_MS
-  expect(consumed.brokers()).toEqual({ 2: [0] })
-  clock.now = LEADERS_TRUSTED_MS + 1
-  expect(consumed.brokers()).toEqual({ 1: [0] })
-})
-
-test('a consumer stays with its leader while it does not know the broker that most brokers name', async t => {
-  const [first, ...others] = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5, named: [1, 2] }))
-  const { cluster, config } = await clusterOf(t, [first ?? expect.fail(), ...others])
-  const consumed = await consumedFrom(t, config)
-  for (const other of others) Object.assign(other, { leader: 3, epoch: 6, named: [1, 2, 3] })
-  await cluster.writtenEnds([0]).catch(() => undefined)
-  expect(consumed.brokers()).toEqual({ 1: [0] })
 })
 
 test('an offset is out of range only if the leader that most brokers name says so', async t => {
