@@ -148,7 +148,7 @@ export const openCluster = async (
     if (answers.some(({ brokers }) => brokers.some(isNew))) await cluster.refreshMetadata().catch(() => undefined)
     const all = answers.flatMap(({ topicMetadata }) => topicMetadata.flatMap(of => of.partitionMetadata))
     const byPartition = Map.groupBy(all, ({ partitionId }) => partitionId)
-    return [...byPartition.values()].flatMap(told => ofHighestEpoch(told) ?? [])
+    return [...byPartition.values()].flatMap(told => latestOf(told) ?? [])
   }
   const askWhoLeads = async (): Promise<void> => {
     const askedAt = elapsed()
@@ -157,7 +157,7 @@ export const openCluster = async (
   /** The client asks one broker, only after an error or minutes. So what most brokers said last counts, too. */
   const leaderOf = (partition: number): string => {
     const told = [...cluster.findTopicPartitionMetadata(topic), ...leaders.led]
-    const latest = ofHighestEpoch(told.filter(({ partitionId }) => partitionId === partition))
+    const latest = latestOf(told.filter(({ partitionId }) => partitionId === partition))
     if (latest === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
     return String(latest.leader)
   }
