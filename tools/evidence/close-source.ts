@@ -31,8 +31,7 @@ export const assertSameProjection = (before: LiveProjection, after: LiveProjecti
  * the published position. A record that was parked after the last change may be of the period, and changed nothing.
  * @param until what an earlier close says; of a partition that it does not name it had no records, of the own partition
  *   those before the change
- * @throws CommandError for a partition that is none of the topic, for an offset before the change, and for one that is
- *   not projected yet
+ * @throws CommandError if the topic lacks a partition, or an offset is before the change or not projected yet
  */
 export const parkedEndsOf = (
   published: readonly number[],

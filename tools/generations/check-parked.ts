@@ -102,8 +102,8 @@ const refuseReadAgain = (
 }
 
 /**
- * As `parkedOf`. HAZARD: under equal rules a lost shard of the live generation must not end a forced way out of it: the
- * other generation decides alike, and no reader gets an answer meanwhile. Then it yields those that it can read.
+ * As `parkedOf`. HAZARD: under equal rules, a lost shard of the live generation must not refuse a forced swap: the
+ * other generation decides alike, and readers get no answer until the swap. Then it yields what it can read.
  * @param left records that the live generation reads again
  * @throws CommandError without `force`, or under other rules
  */

@@ -24,8 +24,8 @@ export type PaidWithoutPayout = OfPayout & {
 }
 
 /**
- * `paid` has the sum for a payout, without trailing zeros. `withoutPayout` is not known until all payouts of a view are
- * there, and if there are more payroll records than are read. `too many`: so there are, and of payouts, too.
+ * `paid` has the sum for a payout, without trailing zeros. `withoutPayout` is undefined until all payouts of a view are
+ * read, and if there are more payroll records than are read. `too many`: there are more payouts than are read, too.
  * `refused` and `failed` say why nothing is known.
  */
 export type PaidOf =
