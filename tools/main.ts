@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { endAtUnhandledErrors } from '../core/runtime/index.ts'
 import { type ExitCode, exitCodes } from './exit-codes.ts'
-import { createOutput } from './output.ts'
+import { createOutput, writeRest } from './output.ts'
 import { type RunCommand, runProgram } from './program.ts'
 import type { Stop } from './signals.ts'
 
+writeRest(process.stdout, process.stdout.fd)
 const out = createOutput(process.stdout)
 /** Overwrites the progress line. */
 const say = (line: string): void => void process.stderr.write(`${process.stderr.isTTY ? '\r\u001b[K' : ''}${line}\n`)

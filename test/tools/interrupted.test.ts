@@ -1,8 +1,9 @@
 /** The commands as processes: with a closed or full output, or interrupted while no server answers. Needs no server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync } from 'node:fs'
+import { existsSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { compileCache } from '../support/compile-cache.ts'
@@ -47,6 +48,26 @@ test.runIf(existsSync('/dev/full'))('a command that writes to a full disk fails 
   const child = start(['projection', '--help'], {}, openSync('/dev/full', 'w'))
   expect(await ended(child)).toEqual({ code: 1, signal: null, said: expect.stringContaining('ENOSPC') })
 })
+
+test.for([['--help'], ['completion', 'bash']])(
+  'a command whose output is a file that takes only a part of a write fails and says so: %s',
+  async args => {
+    const directory = mkdtempSync(join(tmpdir(), 'part-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const file = join(directory, 'out')
+    // Two blocks are 1 or 2 KiB. Without a compile cache: its files would be cut off, too.
+    const limited = 'ulimit -f 2; exec "$0" "$@" >"$OUT"'
+    const child = spawn('sh', ['-c', limited, process.execPath, 'tools/main.ts', ...args], {
+      cwd: project,
+      env: { OUT: file },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const said = 'the output cannot be written: EFBIG\n'
+    expect(await ended(child)).toEqual({ code: 1, signal: null, said })
+    expect(statSync(file).size).toBeGreaterThan(0)
+  },
+)
 
 test('closed standard error changes no exit code', async () => {
   const child = start(['parked', 'list', '--limit', 'many'])

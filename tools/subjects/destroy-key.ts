@@ -167,7 +167,7 @@ const overwrite = async (file: string): Promise<void> => {
   await using handle = await open(file, constants.O_WRONLY | constants.O_NOFOLLOW).catch(ifMissing)
   if (handle === undefined) return
   const { size } = await handle.stat()
-  await handle.write(randomBytes(size))
+  await handle.writeFile(randomBytes(size))
   await handle.sync()
 }
 
