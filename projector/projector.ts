@@ -5,6 +5,7 @@
  */
 import type { Server } from 'node:http'
 import type { Admin } from 'kafkajs'
+import { asUnanswered, untilKafkaAnswers } from '../core/log/index.ts'
 import {
   BALANCES,
   createProjectorMetrics,
@@ -34,7 +35,7 @@ import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
 import { countStoredParked, readParkedLately, statusOfAll } from './admin/status.ts'
 import { createKeepUp, type KeepUp, type KeepUpSteps } from './keep-up.ts'
 import { DISCONNECT_TIMEOUT_MS, PARKED_LATELY_HOURS, REPORT_INTERVAL_MS } from './limits.ts'
-import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
+import { prepare, type Settings, type StartContext } from './start.ts'
 
 /** Runs until the signal. @throws StopError, or another error that stopped it */
 export const runProjector = async (settings: Settings, context: StartContext): Promise<void> => {
@@ -135,7 +136,9 @@ const createStarter =
     const admin = kafka.admin()
     const disconnectAdmin = (): Promise<void> => disconnect(admin, retryOptions.sleep)
     try {
-      await retryKafka(() => admin.connect(), health, context)
+      // The start has tried the credentials: if they fail now, a connection was lost, or they may be right again.
+      const connect = () => admin.connect().catch(asUnanswered)
+      await untilKafkaAnswers(connect, context.signal, { retryOptions, health })
       const ours = {
         kafkaWithConnectHook,
         openLog,

@@ -8,6 +8,7 @@ import {
   assertOnePartition,
   assertSameSource,
   asUnanswered,
+  causesOf,
   checkTopicConfiguration,
   createLastRecordReader,
   describeSource,
@@ -284,7 +285,7 @@ const finishInterruptedSwap = async (
 }
 
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */
-export const retryKafka = <Result>(
+const retryKafka = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
   { signal, retryOptions }: StartContext,
@@ -292,6 +293,7 @@ export const retryKafka = <Result>(
 
 /** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
 const refuseCredentials = (error: unknown): never => {
-  if (!(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return asUnanswered(error)
-  throw new StopError('access_refused', `Kafka: ${error.name}`)
+  const refused = causesOf(error).find(cause => cause instanceof kafkajs.KafkaJSSASLAuthenticationError)
+  if (refused === undefined) return asUnanswered(error)
+  throw new StopError('access_refused', `Kafka: ${refused.name}`)
 }

@@ -139,6 +139,7 @@ export const accessPage = (): string =>
       ['| resource | operation | reason |', '|---|---|---|', ...kafkaRows(kafka)].join('\n'),
     ]),
     'If Kafka refuses a right, the projector ends with `access_refused`, and a command ends with exit code 1. The line names the operation and the resource: *Kafka refuses Read on group commission-projector-g1*. ' +
+      'So it does at the start if Kafka refuses the credentials. A projector that runs tries again, because a connection that is lost at that moment looks the same: its log and `/readyz` name `KafkaJSSASLAuthenticationError`. ' +
       'A missing Read on a topic or a group shows as Describe, which Kafka checks first. Without Delete on a group, `drop` deletes everything else, and says that the group stays. ' +
       'The API continues without its audit log, or without the check of its topic, and logs the refusal ([audit.md](audit.md)).',
     '## Elasticsearch',

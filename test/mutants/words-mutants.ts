@@ -85,8 +85,8 @@ export const wordsMutants: readonly Mutant[] = [
     name: 'a consumer that gave up names no code of the protocol',
     inside: 'wordsOf',
     file: 'core/log/follow/consume.ts',
-    find: 'if (refused === undefined) return nameOf(error)',
-    replace: 'if (error) return nameOf(error)',
+    find: 'if (refused === undefined) return',
+    replace: 'if (error) return',
   },
   {
     name: 'a consumer that gave up names no code of an error that the client wrapped',

@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { SourceAdmin } from '../../core/log/kafka/source.ts'
@@ -34,7 +35,7 @@ const admin = {
 } as unknown as SourceAdmin & { connect(): Promise<void> }
 
 /** The first start of an installation. `live` changes the document of the live generation, as a command does. */
-const start = async () => {
+const start = async (connect = admin.connect) => {
   const elasticsearch = new StartedElasticsearch()
   const log = pino({ level: 'silent' })
   const health = createHealth(log, () => 0)
@@ -49,7 +50,7 @@ const start = async () => {
     retryOptions: { sleep: () => Promise.reject(new Error('nothing is retried')), random: () => 0 },
     signal: new AbortController().signal,
   }
-  const list = await prepare(settings, admin, health, context)
+  const list = await prepare(settings, { ...admin, connect }, health, context)
   const live = (body: LiveDocument['body']): void => {
     elasticsearch.documents.set('test-control/live', { kind: 'live', body })
   }
@@ -128,4 +129,18 @@ test('a projector skips generations of another topic, and ends if there is no ge
     code: 'source_changed',
     message: expect.stringContaining('topic: expected commission.events-9, got commission.events'),
   })
+})
+
+test('a start whose authentication fails ends, also if the client wraps that error: the credentials are wrong', async () => {
+  /** The published types lack the arguments of some constructors. */
+  const make = (type: new (...given: never[]) => Error, ...given: readonly unknown[]): Error =>
+    Reflect.construct(type, given)
+  const refused = make(kafkajs.KafkaJSSASLAuthenticationError, 'secret')
+  const retried = make(kafkajs.KafkaJSNumberOfRetriesExceeded, refused, { retryCount: 5, retryTime: 1 })
+  for (const error of [refused, retried]) {
+    await expect(start(() => Promise.reject(error))).rejects.toMatchObject({
+      code: 'access_refused',
+      message: expect.stringMatching(/: Kafka: KafkaJSSASLAuthenticationError$/),
+    })
+  }
 })

@@ -172,10 +172,11 @@ const listen = (consumer: Consumer, topic: string, groupId: string, handlers: Ha
   })
 }
 
-/** Returns the class of an error of the client, and the code of the protocol: only this says what a broker refuses. */
+/** Returns the class of an error of the client, and its cause: the code of the protocol, or the class of the first. */
 const wordsOf = (error: unknown): string => {
-  const refused = causesOf(error).find(cause => cause instanceof kafkajs.KafkaJSProtocolError)
-  if (refused === undefined) return nameOf(error)
+  const causes = causesOf(error)
+  const refused = causes.find(cause => cause instanceof kafkajs.KafkaJSProtocolError)
+  if (refused === undefined) return [...new Set([error, causes.at(-1)].map(nameOf))].join(', ')
   const { type } = refused
   if (type !== 'INVALID_SESSION_TIMEOUT') return `${nameOf(error)}, ${type}`
   const bounds = 'group.min.session.timeout.ms and group.max.session.timeout.ms'

@@ -10,6 +10,8 @@ const make = (type: new (...given: never[]) => Error, ...given: readonly unknown
 const refused = make(kafkajs.KafkaJSProtocolError, { type: 'GROUP_MAX_SIZE_REACHED', code: 81, message: 'secret' })
 const wrapped = make(kafkajs.KafkaJSNonRetriableError, refused, { cause: refused })
 const retried = make(kafkajs.KafkaJSNumberOfRetriesExceeded, wrapped, { retryCount: 5, retryTime: 1 })
+const lost = make(kafkajs.KafkaJSSASLAuthenticationError, 'secret')
+const unauthenticated = make(kafkajs.KafkaJSNumberOfRetriesExceeded, lost, { retryCount: 5, retryTime: 1 })
 const ofItself = make(kafkajs.KafkaJSNonRetriableError, 'secret')
 ofItself.cause = ofItself
 
@@ -44,7 +46,13 @@ test.each([
   ['has stopped', refused, false, /: KafkaJSProtocolError, GROUP_MAX_SIZE_REACHED$/],
   ['has stopped, wrapped once', wrapped, false, /: KafkaJSNonRetriableError, GROUP_MAX_SIZE_REACHED$/],
   ['restarts, wrapped twice', retried, true, /^KafkaJSNumberOfRetriesExceeded, GROUP_MAX_SIZE_REACHED$/],
+  [
+    'restarts, whose authentication failed',
+    unauthenticated,
+    true,
+    /^KafkaJSNumberOf.+, KafkaJSSASLAuthenticationError$/,
+  ],
   ['has stopped with an error that is its own cause', ofItself, false, /: KafkaJSNonRetriableError$/],
-])('a consumer that %s names the code of the protocol', async (_, error, restart, words) => {
+])('a consumer that %s names the code of the protocol, or the first cause', async (_, error, restart, words) => {
   expect(await wordsFor(error, restart)).toMatch(words)
 })
