@@ -190,6 +190,9 @@ export const AUDIT_REPORT_INTERVAL = 10_000
 export const AUDIT_KAFKA_TIMEOUT = 3_000
 export const AUDIT_KAFKA_RETRIES = 3
 
+/** Milliseconds that one write to Kafka may take in all. Then its lines are lost: a strict audit waits for no other. */
+export const AUDIT_KAFKA_WRITE_MAX = 30_000
+
 /**
  * Bytes by which the heap and the buffers outside it may grow between two collections, and the percentages of what the
  * last one left: never more than the one, at least the other.

@@ -250,7 +250,7 @@ const openKafka = () => {
     throw new SettingsError([{ name: 'AUDIT_LOG', expected, got: JSON.stringify(target) }])
   }
   const config = {
-    ...kafkaConfig(settings, 'commission-api', readFileSync),
+    ...kafkaConfig(settings, 'commission-api', readFileSync, Date.now),
     connectionTimeout: AUDIT_KAFKA_TIMEOUT,
     requestTimeout: AUDIT_KAFKA_TIMEOUT,
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: AUDIT_KAFKA_RETRIES },

@@ -65,7 +65,7 @@ const run = async (options: DemoOptions): Promise<number> => {
     interrupted: waitForInterruption(process).then(reportInterruption),
     kafkaAt: brokers => {
       const settings = readSettings(kafkaSettings, settingsAt('KAFKA_BROKERS', brokers), readFileSync)
-      return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync))
+      return new kafkajs.Kafka(kafkaConfig(settings, 'commission-demo', readFileSync, Date.now))
     },
     elasticsearchAt: url => {
       const settings = readSettings(elasticsearchSettings, settingsAt('ELASTICSEARCH_URL', url), readFileSync)

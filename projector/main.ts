@@ -55,9 +55,8 @@ const main = async (): Promise<number> => {
   try {
     await runProjector(settings, {
       ...kafkaAccess(
-        kafkaConfig(settings, 'commission-projector', readFileSync),
+        kafkaConfig(settings, 'commission-projector', readFileSync, Date.now),
         config => new kafkajs.Kafka(config),
-        Date.now,
       ),
       elasticsearch: createElasticsearch(
         client,

@@ -15,7 +15,7 @@ import {
 
 const main = async (): Promise<void> => {
   const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env, readFileSync)
-  const admin = new kafkajs.Kafka(kafkaConfig(settings, 'commission-topics', readFileSync)).admin()
+  const admin = new kafkajs.Kafka(kafkaConfig(settings, 'commission-topics', readFileSync, Date.now)).admin()
   await admin.connect()
   try {
     await createMissingTopics(settings, { admin, sleep, say: line => process.stdout.write(`${line}\n`) })

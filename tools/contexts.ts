@@ -85,7 +85,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env, readFileSync),
   ) => ({
     ...readContext(settings),
-    kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
+    kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync, Date.now)),
     topics: topicsOf(settings),
   })
   /** A signal ends its waits. */
@@ -115,8 +115,8 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     draw,
   })
   const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
-    const config = kafkaConfig(settings, 'commission-rebuild', readFileSync)
-    const { kafkaWithConnectHook, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config), Date.now)
+    const config = kafkaConfig(settings, 'commission-rebuild', readFileSync, Date.now)
+    const { kafkaWithConnectHook, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
     return {
       ...kafkaContext(settings),
       kafkaWithConnectHook,
@@ -127,7 +127,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
   }
   const growing = (): GrowSteps => {
     const settings = readSettings({ ...projectorSettings, ...topicSettings }, process.env, readFileSync)
-    const config = kafkaConfig(settings, 'commission-grow', readFileSync)
+    const config = kafkaConfig(settings, 'commission-grow', readFileSync, Date.now)
     const context = rebuilding(settings)
     return {
       ...interruptible(context, context.signal),
@@ -170,7 +170,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
   }
   const closing = async (): Promise<CloseSteps> => ({ ...(await exporting()), ...readContext() })
   const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {
-    const config = kafkaConfig(settings, 'commission-archive', readFileSync)
+    const config = kafkaConfig(settings, 'commission-archive', readFileSync, Date.now)
     const kafka = new kafkajs.Kafka(config)
     const targets = targetSteps()
     return {
@@ -181,7 +181,12 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
   }
   const takingOver = (): TakeOverContext => {
     const context = kafkaContext()
-    const config = kafkaConfig(readSettings(kafkaSettings, process.env, readFileSync), 'commission-adopt', readFileSync)
+    const config = kafkaConfig(
+      readSettings(kafkaSettings, process.env, readFileSync),
+      'commission-adopt',
+      readFileSync,
+      Date.now,
+    )
     const { signal } = new AbortController()
     return {
       ...context,
@@ -214,15 +219,15 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     }
     if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return checked
     const given = read(kafkaSettings)
-    const config = kafkaConfig(given, 'commission-doctor', readFileSync)
-    const { kafka, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config), Date.now)
+    const config = kafkaConfig(given, 'commission-doctor', readFileSync, Date.now)
+    const { kafka, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
     const open = () => openAuthorizedOperations(config, kafka.logger())
     return { ...checked, kafka: { admin: kafka.admin(), open, openLog, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
   }
   /** Creates the missing topics. @param onLine called with a line for each topic */
   const createTopics = async (onLine: (line: string) => void): Promise<void> => {
     const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env, readFileSync)
-    const admin = new kafkajs.Kafka(kafkaConfig(settings, 'commission-topics', readFileSync)).admin()
+    const admin = new kafkajs.Kafka(kafkaConfig(settings, 'commission-topics', readFileSync, Date.now)).admin()
     await admin.connect()
     try {
       await createMissingTopics(settings, { admin, sleep, say: onLine })

@@ -33,12 +33,13 @@ const TOPIC = 'kafka:'
  * @throws StopError if the topic is compacted: of the lines with the same key, it would keep only the last one
  */
 export const openAudit = async ({ target, isStrict, onLines, elapsed, later, ...parts }: Parts): Promise<Audit> => {
-  const auditLog = await openLog(target, parts)
+  const auditLog = await openLog(target, later, parts)
   return { isStrict, writer: createAuditWriter({ auditLog, isStrict, onLines, elapsed, later }) }
 }
 
 const openLog = async (
   target: string,
+  later: Schedule,
   { stdout, openKafka, onUnchecked }: Pick<Parts, 'stdout' | 'openKafka' | 'onUnchecked'>,
 ): Promise<AuditLog> => {
   if (target === 'stdout') return createOutputLog(stdout)
@@ -46,7 +47,7 @@ const openLog = async (
     const topic = target.slice(TOPIC.length)
     const kafka = openKafka()
     await checkTopic(topic, kafka.admin(), onUnchecked)
-    return createTopicLog(topic, kafka.producer)
+    return createTopicLog(topic, kafka.producer, later)
   }
   try {
     await requireWritable(target)

@@ -2,11 +2,14 @@
  * The audit log in a topic of Kafka. Each line is a record, with the organization as its record key.
  * Promises: a line is written when all replicas in sync have it, and is in the topic once: the producer is idempotent,
  *   and nothing is sent again after an error.
- * Can go wrong: Kafka is away, or refuses → the lines are lost, although Kafka may have some of them. The next write
- *   makes a new client: after an error, the old one may wait for ever or count wrongly.
+ * Can go wrong: Kafka is away, or refuses, or the client says nothing for AUDIT_KAFKA_WRITE_MAX → the lines are lost,
+ *   although Kafka may have some of them. The next write makes a new client: the old one may wait for ever or count
+ *   wrongly.
  */
 import type { Message, Producer } from 'kafkajs'
+import type { Schedule } from '../../core/runtime/index.ts'
 import { kafkaRefusals } from '../../schemas/access.ts'
+import { AUDIT_KAFKA_WRITE_MAX } from '../limits.ts'
 import type { AuditLog } from './audit-reads.ts'
 
 type Sender = Pick<Producer, 'connect' | 'disconnect' | 'send'>
@@ -16,7 +19,7 @@ const ALL_REPLICAS = -1
 const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** @param createProducer returns a new client with idempotence, not yet connected */
-export const createTopicLog = (topic: string, createProducer: () => Sender): AuditLog => {
+export const createTopicLog = (topic: string, createProducer: () => Sender, later: Schedule): AuditLog => {
   let connected: Promise<Sender> | undefined
 
   const connect = async (): Promise<Sender> => {
@@ -36,20 +39,29 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
     await ending?.then(producer => producer.disconnect()).catch(() => undefined)
   }
 
+  /** Returns why Kafka may not have these messages; undefined if it has them. */
+  const send = async (messages: Message[]): Promise<string | undefined> => {
+    try {
+      connected ??= connect()
+      await (await connected).send({ topic, acks: ALL_REPLICAS, messages })
+      return undefined
+    } catch (error) {
+      return reasonOfKafka(error, topic)
+    }
+  }
+
   return {
     write: async lines => {
       const messages = lines.map(({ text, org }): Message => ({ key: org ?? null, value: text.trimEnd() }))
-      try {
-        connected ??= connect()
-        await (await connected).send({ topic, acks: ALL_REPLICAS, messages })
-        return { lines: lines.length }
-      } catch (error) {
-        // Nobody waits: a client of a silent broker takes long to disconnect.
-        void end()
-        const reason = reasonOfKafka(error, topic)
-        // The lines go to several partitions: some may have them.
-        return { lines: 0, reason, ...(tooLarge.has(reason) && { isTooLarge: true }) }
-      }
+      const { promise: timeIsUp, resolve } = Promise.withResolvers<string>()
+      const cancel = later(AUDIT_KAFKA_WRITE_MAX, () => resolve('too_slow'))
+      const reason = await Promise.race([send(messages), timeIsUp])
+      cancel()
+      if (reason === undefined) return { lines: lines.length }
+      // Nobody waits: a client of a silent broker takes long to disconnect.
+      void end()
+      // The lines go to several partitions: some may have them.
+      return { lines: 0, reason, ...(tooLarge.has(reason) && { isTooLarge: true }) }
     },
     end,
   }

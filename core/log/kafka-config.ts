@@ -18,12 +18,14 @@ import { askForLogEnds } from './records/patch-log-ends.ts'
 
 /**
  * Returns the options of a Kafka client.
+ * @param now milliseconds since 1970, by the clock of the machine
  * @throws SettingsError if a file cannot be read, a key does not fit its certificate, or there is no token
  */
 export const kafkaConfig = (
   settings: Read<typeof kafkaSettings>,
   clientId: string,
   readFile: ReadSettingFile,
+  now: () => number,
 ): KafkaConfig => {
   // Here, because every Kafka client is created with this function.
   clearBufferOnReconnect()
@@ -34,6 +36,7 @@ export const kafkaConfig = (
   askForTopicIds()
   askForLogEnds()
   namePartitionsOfErrors()
+  measureWithMonotonicClock(now)
   return {
     clientId,
     brokers: settings.KAFKA_BROKERS,
@@ -55,16 +58,11 @@ export type KafkaAccess = {
   readonly openLog: OpenLog
 }
 
-/**
- * Returns the clients of a process that reads a topic.
- * @param now milliseconds since 1970, by the clock of the machine
- */
+/** Returns the clients of a process that reads a topic. */
 export const kafkaAccess = (
   config: KafkaConfig,
   create: (config: KafkaConfig) => Kafka,
-  now: () => number,
 ): Omit<KafkaAccess, 'admin'> & { readonly kafka: Kafka } => {
-  measureWithMonotonicClock(now)
   const kafka = create(config)
   return {
     kafka,

@@ -92,7 +92,7 @@ const settings = readSettings(
 )
 const api = process.env.API ?? `http://${settings.API_HOST}:${settings.API_PORT}/api/v1`
 const admin = process.env.ADMIN ?? `http://${settings.PROJECTOR_ADMIN_HOST}:${settings.PROJECTOR_ADMIN_PORT}`
-const publisher = createPublisher(new kafkajs.Kafka(kafkaConfig(settings, 'publish-one', readFileSync)))
+const publisher = createPublisher(new kafkajs.Kafka(kafkaConfig(settings, 'publish-one', readFileSync, Date.now)))
 await publisher.connect()
 try {
   const keys = [toMessage({ id: 'example-key', type: 'commission.api_key.created.v1', time, data: key })]

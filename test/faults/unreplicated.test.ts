@@ -21,7 +21,7 @@ test.skipIf(!canRunSeveralNodes)(
     const { events, admin, ...topics } = await createTopics(t, { partitions: 1, kafka: brokers.address, configuration })
     await brokers.untilInSync({ events, admin, ...topics })
     const settings = readSettings(kafkaSettings, { KAFKA_BROKERS: brokers.address })
-    const config = kafkaConfig(settings, 'test', () => Buffer.alloc(0))
+    const config = kafkaConfig(settings, 'test', () => Buffer.alloc(0), Date.now)
     const access = { config, logger: topics.kafka.logger() }
     const cluster = await openCluster(access, events, new AbortController().signal)
     t.onTestFinished(() => cluster.disconnect())

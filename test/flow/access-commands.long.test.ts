@@ -175,7 +175,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     }
     await show({ cert: KAFKA_SSL_CERT_FILE, key: KAFKA_SSL_KEY_FILE })
     const settings = { ...others, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key }
-    const config = kafkaConfig(readSettings(kafkaSettings, settings, readFileSync), 'test', readFileSync)
+    const config = kafkaConfig(readSettings(kafkaSettings, settings, readFileSync), 'test', readFileSync, Date.now)
     const admin = new kafkajs.Kafka(config).admin()
     const describeTopic = async () => {
       await admin.connect()

@@ -60,13 +60,16 @@ const createTopic = async (scope: Scope, configEntries: { name: string; value: s
 const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean) => {
   const proxy = await startProxy(scope, inject('kafkaBrokers').split(',')[0] ?? '')
   const counted = { written: 0, lost: 0 }
-  const topicLog = createTopicLog(topic, () =>
-    kafkaThrough(proxy, 'audit').producer({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      allowAutoTopicCreation: false,
-      retry: { retries: 2, initialRetryTime: 50, maxRetryTime: 100 },
-    }),
+  const topicLog = createTopicLog(
+    topic,
+    () =>
+      kafkaThrough(proxy, 'audit').producer({
+        idempotent: true,
+        maxInFlightRequests: 1,
+        allowAutoTopicCreation: false,
+        retry: { retries: 2, initialRetryTime: 50, maxRetryTime: 100 },
+      }),
+    scheduleTimer,
   )
   /** A write begins when this is done. */
   const gate = { opened: Promise.resolve() }

@@ -76,7 +76,7 @@ const run = async (signal: AbortSignal): Promise<void> => {
     ELASTICSEARCH_URL: services.elasticsearchUrl,
   }
   const kafka = new kafkajs.Kafka(
-    kafkaConfig(readSettings(kafkaSettings, environment, readFileSync), 'commission-pictures', readFileSync),
+    kafkaConfig(readSettings(kafkaSettings, environment, readFileSync), 'commission-pictures', readFileSync, Date.now),
   )
   const client = new Client(
     elasticsearchConfig(readSettings(elasticsearchSettings, environment, readFileSync), readFileSync),

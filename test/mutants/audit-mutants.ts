@@ -79,9 +79,21 @@ export const auditMutants: readonly Mutant[] = [
   {
     name: 'lines that Kafka may have are sent again',
     inside: 'createTopicLog',
-    find: '        void end()\n',
+    find: '      void end()\n',
     replace:
-      '        await end()\n        await (await (connected ??= connect())).send({ topic, acks: ALL_REPLICAS, messages })\n',
+      '      await end()\n      await (await (connected ??= connect())).send({ topic, acks: ALL_REPLICAS, messages })\n',
+  },
+  {
+    name: 'a client of Kafka that says nothing holds up the audit log',
+    inside: 'createTopicLog',
+    find: "() => resolve('too_slow')",
+    replace: '() => undefined',
+  },
+  {
+    name: 'a file that took a part of the output of a command has all of it',
+    inside: 'writeRest',
+    find: 'written += writeSync(descriptor, chunk, written)',
+    replace: 'written = writeSync(descriptor, chunk) && chunk.length',
   },
   {
     name: 'a 304 counts as records that the client got',

@@ -144,10 +144,10 @@ registerCodecs()
 const noFiles = (): Buffer => {
   throw new Error('tests have no certificates')
 }
-const options = kafkaConfig(settings, 'commission-projector', noFiles)
+const options = kafkaConfig(settings, 'commission-projector', noFiles, Date.now)
 try {
   await runProjector(settings, {
-    ...kafkaAccess(options, config => new kafkajs.Kafka(config), Date.now),
+    ...kafkaAccess(options, config => new kafkajs.Kafka(config)),
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,

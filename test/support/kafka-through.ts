@@ -13,5 +13,5 @@ export const kafkaThrough = (proxy: FaultProxy, clientId: string): Kafka => {
   const connect = createNotifyingSocketFactory(() => undefined)
   // Kafka tells clients its own address. This sends all connections to the proxy instead.
   const socketFactory = (options: ISocketFactoryArgs) => connect({ ...options, host: '127.0.0.1', port: proxy.port })
-  return new kafkajs.Kafka({ ...kafkaConfig(settings, clientId, () => Buffer.alloc(0)), socketFactory })
+  return new kafkajs.Kafka({ ...kafkaConfig(settings, clientId, () => Buffer.alloc(0), Date.now), socketFactory })
 }

@@ -35,8 +35,8 @@ registerCodecs()
 const noFiles = (): Buffer => {
   throw new Error('tests have no certificates')
 }
-const options = kafkaConfig(settings, 'commission-projector', noFiles)
-const access = kafkaAccess(options, config => new kafkajs.Kafka(config), Date.now)
+const options = kafkaConfig(settings, 'commission-projector', noFiles, Date.now)
+const access = kafkaAccess(options, config => new kafkajs.Kafka(config))
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
 const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => ({

@@ -67,7 +67,7 @@ export const startSecureCluster = async (
   }
   const clientOf: SecureCluster['clientOf'] = (user, mechanism = 'scram-sha-512') => {
     const read = readSettings(kafkaSettings, settings(user, mechanism), readFileSync)
-    return new kafkajs.Kafka(kafkaConfig(read, 'test', readFileSync))
+    return new kafkajs.Kafka(kafkaConfig(read, 'test', readFileSync, Date.now))
   }
   const admin = clientOf('admin').admin()
   await admin.connect()

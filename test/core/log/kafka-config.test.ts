@@ -26,7 +26,8 @@ const readFile = (path: string): Buffer => {
 }
 
 describe('the Kafka client', () => {
-  const configOf = (environment: Record<string, string>) => kafkaConfig(settingsOf(environment), 'a-client', readFile)
+  const configOf = (environment: Record<string, string>) =>
+    kafkaConfig(settingsOf(environment), 'a-client', readFile, Date.now)
 
   test('gets its brokers and its client id, logs nothing, and by default uses neither TLS nor SASL', () => {
     const config = configOf({})
@@ -79,7 +80,7 @@ describe('the Kafka client', () => {
       { KAFKA_BROKERS: 'a:1', ELASTICSEARCH_URL: 'http://es', ...environment, KAFKA_SASL_PASSWORD_FILE: '/password' },
       readFile,
     )
-    const { sasl } = kafkaConfig(settings, 'a-client', readFile)
+    const { sasl } = kafkaConfig(settings, 'a-client', readFile, Date.now)
     expect(sasl).toMatchObject({ password: 'first' })
     files['/password'] = 'second\n'
     expect(sasl).toMatchObject({ password: 'second' })
@@ -134,7 +135,7 @@ describe('the Kafka client', () => {
 test.each([
   [
     'KAFKA_SSL_CA_FILE',
-    (path: string) => kafkaConfig(settingsOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: path }), 'x', readFile),
+    (path: string) => kafkaConfig(settingsOf({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: path }), 'x', readFile, Date.now),
   ],
   [
     'ELASTICSEARCH_CA_FILE',
@@ -147,6 +148,7 @@ test.each([
         settingsOf({ KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: path, KAFKA_SSL_KEY_FILE: '/key.pem' }),
         'x',
         readFile,
+        Date.now,
       ),
   ],
 ] as const)('a file that cannot be read is reported like any wrong setting: %s', (name, config) => {

@@ -139,7 +139,7 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
     t.onTestFinished(() => void server.close())
   }
   const settings = readSettings(kafkaSettings, { KAFKA_BROKERS: ports.map(port => `127.0.0.1:${port}`).join() })
-  const config = kafkaConfig(settings, 'test', () => Buffer.alloc(0))
+  const config = kafkaConfig(settings, 'test', () => Buffer.alloc(0), Date.now)
   const logger = new kafkajs.Kafka(config).logger()
   const cluster = await openCluster({ config, logger }, TOPIC, new AbortController().signal, () => clock.now)
   t.onTestFinished(async () => {
