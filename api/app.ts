@@ -117,7 +117,7 @@ export const createApi = (parts: ApiParts): Api => {
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
   // `list` is in core/reading/pages/read-list.ts. `readAt` reads a position: core/store/positions/position.ts.
   // Each read of a position also checks that the indices are those of its generation.
-  const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later, undefined, {
+  const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts, later, undefined, {
     key: parts.checkpointKey,
   })
   // `lookup` and `remembered` are in core/reading/api-key-cache.ts.
@@ -134,12 +134,12 @@ export const createApi = (parts: ApiParts): Api => {
     toBegin: runPermitted(shares.waitSearches),
     toFind: runPermitted(shares.readsOfOrganization),
   }
-  const watch = createWatch(waitPermits, shares.waits, elapsed)
+  const watch = createWatch(waitPermits, shares.waits)
   const reservation = createReadReservation(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
   const allowed = allowOrigins(parts.corsOrigins ?? [])
   const openRecords = createOpenRecords(readSealKey, createKeyReads(later))
-  const router = createRoutes(readers, openRecords, watch, parts.now, checkIndices.proofs)
+  const router = createRoutes(readers, openRecords, watch, elapsed, checkIndices.proofs)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerAndLog` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

@@ -52,13 +52,13 @@ export const createRoutes = (
   { list, byIds, records, history, totals, checkpoint }: Readers,
   openRecords: OpenRecords,
   watch: Pick<ChangeWatch, 'confirm' | 'remember'>,
-  /** Milliseconds since 1970. */
-  now: () => number,
+  /** Milliseconds of a monotonic clock. */
+  elapsed: () => number,
   proofs?: Proofs,
 ): Router<Answerable> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
-  const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), now, proofs)
+  const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), elapsed, proofs)
   /** Remembers what was asked for: a record or totals. Pages are read together: a kept one may be of other rules. */
   const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
     const { form, path, query } = ctx.state

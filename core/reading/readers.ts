@@ -5,7 +5,7 @@ import { createPositionReader, type PositionReader, type ScopedReads } from '../
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
 import { createReadCheckpoint, type ReadCheckpoint } from './checkpoint/read-checkpoint.ts'
 import { createFindChange, createFindLast } from './find-changes.ts'
-import { createPositionAsOf } from './pages/as-of.ts'
+import { createPositionAsOf, type ReaderClocks } from './pages/as-of.ts'
 import { createCursors } from './pages/cursors.ts'
 import { createHasChange } from './pages/has-change.ts'
 import { createReadByIds, type ReadByIds } from './pages/read-by-ids.ts'
@@ -26,15 +26,14 @@ export type Readers = {
 }
 
 /** Creates the watch of changes. */
-type CreateWatch = (permitted: WaitPermits, waits: Pick<Semaphores, 'tryAcquire'>, elapsed: () => number) => ChangeWatch
+type CreateWatch = (permitted: WaitPermits, waits: Pick<Semaphores, 'tryAcquire'>) => ChangeWatch
 
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
   prefix: string,
   { search, multiGet }: ScopedReads,
   checkIndices: CheckIndices,
-  /** Milliseconds since 1970. */
-  now: () => number,
+  clocks: ReaderClocks,
   later: Schedule,
   /** For commands: a generation to read in place of the live one. */
   only?: string,
@@ -43,16 +42,17 @@ export const createReaders = (
 ): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
   const { proofs } = checkIndices
+  const { elapsed } = clocks
   const projectionTime = createProjectionTime(search, positions.oldestTime)
   const parts = {
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
     cursors: createCursors(),
-    positionAsOf: createPositionAsOf(search, projectionTime, now, proofs),
-    sequences: createSequences(search, now, proofs),
+    positionAsOf: createPositionAsOf(search, projectionTime, clocks, proofs),
+    sequences: createSequences(search, elapsed, proofs),
   }
-  const totals = createReadTotals(parts, search, parts.sequences, now, proofs)
+  const totals = createReadTotals(parts, search, parts.sequences, elapsed, proofs)
   const hasChange = createHasChange(search)
   const readers = {
     list: createReadList(parts),
@@ -62,13 +62,13 @@ export const createReaders = (
     totals,
     checkpoint: createReadCheckpoint(parts, totals, {
       key: checkpoints.key,
-      now: checkpoints.now ?? now,
+      now: checkpoints.now ?? clocks.now,
       later,
       checkNow: ({ name, id }) => checkIndices(name, id, 'with shards'),
       hasChange,
     }),
   }
-  const createWatch: CreateWatch = (permitted, waits, elapsed) => {
+  const createWatch: CreateWatch = (permitted, waits) => {
     const findChange = createFindChange(parts, hasChange)
     const findLast = createFindLast(search)
     const { readServedPositions, latest } = positions

@@ -24,6 +24,8 @@ export class Clock {
   happened = 0
 
   readonly now = (): number => BEGINNING + Math.floor(this.#time)
+  /** For those who tell a clock that can be set from a monotonic one. */
+  readonly clocks = { now: this.now, elapsed: this.now }
 
   /** Milliseconds since the beginning. */
   get elapsed(): number {

@@ -50,7 +50,7 @@ const isOf = (generation: string, id: string): boolean =>
 const createIdleProcess = ({ clock, engine, faults, history }: World) => {
   const { search, multiGet } = createSearches(clock, engine, faults)
   const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
-  const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.now, later)
+  const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.clocks, later)
 
   const readsOf = (org: string): Promise<string | undefined>[] => {
     const { payouts, statements, lists } = history.at(org, Number.MAX_SAFE_INTEGER)

@@ -117,7 +117,7 @@ export class Readers {
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
     const reads = uncounted({ search, multiGet })
     const checkpoints = { key: checkpointKey, now: () => checkpointTime(clock) }
-    const { readers } = createReaders(PREFIX, reads, () => undefined, clock.now, later, undefined, checkpoints)
+    const { readers } = createReaders(PREFIX, reads, () => undefined, clock.clocks, later, undefined, checkpoints)
     const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
     const { list: readList, byIds: readByIds, records: read, totals: readTotals, checkpoint } = readers
     return { readList, readByIds, read, readTotals, checkpoint, keys }

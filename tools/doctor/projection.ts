@@ -96,7 +96,7 @@ export const checkAnswers = async (
     if ((await readGenerations(steps)) === undefined) return [ok(check, NOTHING)]
     const checkIndices = createCheckIndices(steps.prefix, multiGet, indexIds, now, scheduleTimer)
     const reads = uncounted({ search, multiGet })
-    const { positions } = createReaders(steps.prefix, reads, checkIndices, now, scheduleTimer)
+    const { positions } = createReaders(steps.prefix, reads, checkIndices, { now, elapsed: now }, scheduleTimer)
     const keys = keysChecked(createApiKeyCache(steps.prefix, multiGet, now, now), checkIndices)
     const [served, keysServed] = await Promise.allSettled([
       searchesPermitted(positions.readServedPositions, search, now)(signal),

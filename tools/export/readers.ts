@@ -102,7 +102,8 @@ export const readThrough = (
   { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client' | 'credentials'>,
 ): ExportReaders => {
   const check = createCheckIndices(prefix, multiGet, indexIds, elapsed, scheduleTimer)
-  const { readers } = createReaders(prefix, uncounted({ search, multiGet }), check, now, scheduleTimer, generation)
+  const reads = uncounted({ search, multiGet })
+  const { readers } = createReaders(prefix, reads, check, { now, elapsed }, scheduleTimer, generation)
   const scopeOf = (org: string): ReadScope => ({ org, ...readingOfProcess(signal) })
   const isRetryable = (error: unknown): boolean =>
     error instanceof Refusal && error.code === 'unavailable' && error.retry !== 'no' && !signal.aborted

@@ -18,7 +18,7 @@ export type Proofs = {
 
 /**
  * A value made from several searches has the earliest `begun`, `proved` and `until` of them. Times are in milliseconds
- * since 1970.
+ * of a monotonic clock: a step of the machine's clock is no pause between two searches.
  */
 export type Known<Value> = {
   readonly value: Value
@@ -50,10 +50,14 @@ export type Agreed<Value> = {
   readonly begin: (basis?: Basis) => (key: string, value: Value, generation: string) => Known<Value>
 }
 
-/** Creates the cache. @param now milliseconds since 1970 @param proofs undefined: nothing checks the indices */
+/**
+ * Creates the cache.
+ * @param elapsed milliseconds of a monotonic clock
+ * @param proofs undefined: nothing checks the indices
+ */
 export const createAgreed = <Value extends string | number | object>(
   bounds: { readonly maxSize: number; readonly sizeCalculation: (value: Value, key: string) => number },
-  now: () => number,
+  elapsed: () => number,
   proofs: Proofs | undefined,
   areSame: (one: Value, other: Value) => boolean = Object.is,
 ): Agreed<Value> => {
@@ -67,8 +71,7 @@ export const createAgreed = <Value extends string | number | object>(
     return known
   }
 
-  /** A clock that was set back makes nothing known for longer. */
-  const isKnown = (known: Known<Value>): boolean => isCertain(known) || (now() < known.until && now() >= known.foundAt)
+  const isKnown = ({ until }: Known<Value>): boolean => elapsed() < until
 
   return {
     get: key => {
@@ -76,14 +79,14 @@ export const createAgreed = <Value extends string | number | object>(
       return known && isKnown(known) ? known : undefined
     },
     begin: (basis = certain) => {
-      const begun = Math.min(basis.begun, now())
+      const begun = Math.min(basis.begun, elapsed())
       const passed = proofs?.passed()
       return (key, value, generation) => {
         const proved = Math.min(basis.proved, passed ? (passed.get(generation) ?? 0) : ALWAYS)
-        const found = { foundAt: now(), foundAfter: proofs?.begun() ?? 0 }
+        const found = { foundAt: elapsed(), foundAfter: proofs?.begun() ?? 0 }
         const until = Math.min(basis.until, found.foundAt + AGREED_AFTER)
         const before = entries.get(key)
-        if (before === undefined || !areSame(before.value, value) || before.foundAt > found.foundAt) {
+        if (before === undefined || !areSame(before.value, value)) {
           return remember(key, { value, begun, proved, ...found, until })
         }
         if (isCertain(before)) return before

@@ -36,14 +36,21 @@ import { createAgreed, type Proofs } from './agreed.ts'
 import type { PositionAsOf, ProjectionTime } from './read-list.ts'
 import { invalidAsOf } from './read-parameters.ts'
 
-/** Creates the search for the position at a moment. @param now milliseconds since 1970 */
+export type ReaderClocks = {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
+}
+
+/** Creates the search for the position at a moment. */
 export const createPositionAsOf = (
   search: ScopedSearch,
   projectionTime: ProjectionTime,
-  now: () => number,
+  { now, elapsed }: ReaderClocks,
   proofs?: Proofs,
 ): PositionAsOf => {
-  const remembered = createAgreed<number>(lruOptions(AS_OF_REMEMBERED), now, proofs)
+  const remembered = createAgreed<number>(lruOptions(AS_OF_REMEMBERED), elapsed, proofs)
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
   const firstEvent = async (

@@ -81,19 +81,19 @@ type LastChange = { readonly id: string; readonly sequence: number; readonly seq
 /** @param onAdded called for totals of a deal, also if they are refused, or if the request ends before its answer */
 export type ReadTotals = (scope: ReadScope, asked: TotalsAsked, onAdded?: (added: Added) => void) => Promise<TotalsRead>
 
-/** Creates the reader of totals and its cache. @param now milliseconds since 1970 */
+/** Creates the reader of totals and its cache. @param elapsed milliseconds of a monotonic clock */
 export const createReadTotals = (
   parts: ReaderParts,
   search: ScopedSearch,
   sequences: Sequences,
-  now: () => number,
+  elapsed: () => number,
   proofs?: Proofs,
 ): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by bytes: each change is a moment that a client can ask about, of each rep.
   const summed = createAgreed<Summed>(
     { maxSize: TOTALS_BYTES_REMEMBERED, sizeCalculation: bytesOf },
-    now,
+    elapsed,
     proofs,
     (one, other) => one.digest === other.digest,
   )

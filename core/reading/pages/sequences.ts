@@ -51,9 +51,9 @@ export type Sequences = {
 }
 type FoundChange = { readonly name: RecordName; readonly seq: number }
 
-/** Creates the counter of changes and its cache. @param now milliseconds since 1970 */
-export const createSequences = (search: ScopedSearch, now: () => number, proofs?: Proofs): Sequences => {
-  const remembered = createAgreed<number>(lruOptions(SEQUENCES_REMEMBERED), now, proofs)
+/** Creates the counter of changes and its cache. @param elapsed milliseconds of a monotonic clock */
+export const createSequences = (search: ScopedSearch, elapsed: () => number, proofs?: Proofs): Sequences => {
+  const remembered = createAgreed<number>(lruOptions(SEQUENCES_REMEMBERED), elapsed, proofs)
   // `takenBack` differs once a restored copy is adopted: a count from before may lack changes.
   const keyOf = ({ org }: ReadScope, { generation, takenBack }: ReadPosition, seq: number): string =>
     `${generation.id}:${org}:${takenBack}:${seq}`

@@ -213,7 +213,7 @@ class World {
       PREFIX,
       reads,
       () => undefined,
-      this.#clock.now,
+      this.#clock.clocks,
       later,
       undefined,
       steps,

@@ -49,7 +49,7 @@ export class Readers {
       return new Map(indices.map(({ name, uuid }) => [name, uuid]))
     }
     const check = createCheckIndices(PREFIX, multiGet, indexIds, elapsed, later)
-    const { readers, positions } = createReaders(PREFIX, uncounted({ search, multiGet }), check, clock.now, later)
+    const { readers, positions } = createReaders(PREFIX, uncounted({ search, multiGet }), check, clock.clocks, later)
     const keys = keysChecked(createApiKeyCache(PREFIX, multiGet, elapsed, clock.now), check)
     this.#api = { readers, positions, keys }
     this.#keepAsking()

@@ -80,13 +80,6 @@ test('a value that is made from another one is known no longer than that one', (
   expect(get()).toBeUndefined()
 })
 
-test('a clock that was set back makes nothing known for longer', () => {
-  const { find, get, pass } = cache()
-  find(7)
-  pass(-60_000)
-  expect(get()).toBeUndefined()
-})
-
 test('a value is kept only if a check of its indices began after the first search, and passed before the second', () => {
   const checks = { begun: 1, passed: new Map([['g1', 1]]) }
   const proofs = { begun: () => checks.begun, passed: () => checks.passed }

@@ -44,16 +44,18 @@ const searchIn = (events: readonly Stored[], body: string): Buffer => {
 const moments = (events: readonly Stored[], ours = NOW) => {
   const asked: string[] = []
   let passed = 0
+  let set = 0
   const positionAsOf = createPositionAsOf(
     async (_, body) => {
       asked.push(body)
       return searchIn(events, body)
     },
     async () => NOW,
-    () => ours + passed,
+    { now: () => ours + passed + set, elapsed: () => passed },
   )
   return {
     asked,
+    setClock: (by: number) => (set += by),
     pass: (milliseconds: number) => (passed += milliseconds),
     positionAsOf,
     at: (milliseconds: number) =>
@@ -89,6 +91,20 @@ describe('the position at an instant', () => {
     pass(60_000)
     expect([(await at(OVER)).publishedTo, asked.length]).toEqual([50, length])
   })
+
+  test.each([10 * AGREED_AFTER, -10 * AGREED_AFTER])(
+    'is looked up again after a second, although the clock of the machine was set by %i ms between two look-ups',
+    async step => {
+      const events = [{ seq: 60, at: OVER + 1 }]
+      const { at, pass, setClock } = moments(events)
+      expect((await at(OVER)).publishedTo).toBe(60)
+      setClock(step)
+      expect((await at(OVER)).publishedTo).toBe(60)
+      events.push({ seq: 50, at: OVER + 1 })
+      pass(AGREED_AFTER)
+      expect((await at(OVER)).publishedTo).toBe(50)
+    },
+  )
 
   test('never changes, whatever comes later, and is looked up once', async () => {
     const { asked, at } = moments([])
@@ -246,7 +262,7 @@ describe('the position at an instant', () => {
     const positionAsOf = createPositionAsOf(
       async () => Buffer.from(partial),
       async () => NOW,
-      () => NOW,
+      { now: () => NOW, elapsed: () => 0 },
     )
     const asked = positionAsOf(scopeOf('org_a'), position, { kind: 'instant', milliseconds: OVER }, undefined)
     await expect(asked).rejects.toMatchObject({ code: 'unavailable' })
@@ -259,7 +275,7 @@ describe('the position just after a change', () => {
     createPositionAsOf(
       async () => answerOf({ seq: 1, at: NOW }),
       async () => NOW,
-      () => NOW,
+      { now: () => NOW, elapsed: () => 0 },
     )(scopeOf('org_a'), position, { kind: 'change', name }, changeOffset)
 
   test('is the next offset', async () => {
