@@ -118,7 +118,9 @@ const start = async (): Promise<void> => {
           onSharedChange: shared => {
             metrics.setRateShared(shared)
             if (shared) log.say('info', 'Redis counts the requests of each key')
-            else log.say('warn', 'Redis does not answer: each process counts the requests of a key alone')
+            else if (refusal === undefined)
+              log.say('warn', 'Redis does not answer: each process counts the requests of a key alone')
+            else log.say('warn', 'Redis refuses to count: each process counts the requests of a key alone', { refusal })
           },
           onLocalCount: metrics.countLocalRate,
         })

@@ -29,8 +29,8 @@ import type { AdoptSourceSteps } from './archive/adopt-source.ts'
 import type { ArchiveSteps } from './archive/archive.ts'
 import { targetOpener } from './archive/open-target.ts'
 import { type CommandContext, type Out, topicsOf } from './context.ts'
+import { checkRedis } from './doctor/check-redis.ts'
 import type { CheckedIdentity, DoctorContext } from './doctor/doctor.ts'
-import { pingRedis } from './doctor/ping-redis.ts'
 import { checkedSealKeysIn } from './doctor/seal-keys.ts'
 import { auditTopicIn, settingsOf, valuesIn } from './doctor/settings.ts'
 import type { CloseSteps } from './evidence/close.ts'
@@ -208,14 +208,14 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     const { kafka: rights, elasticsearch }: AccessIdentity = identities[name]
     const read = <Settings extends Parameters<typeof readSettings>[0]>(names: Settings) =>
       readSettings(names, process.env, readFileSync)
-    const { REDIS_URL: redis } = settings
+    const { REDIS_URL: redis, ELASTICSEARCH_INDEX_PREFIX: prefix } = settings
     const checked = {
       values: valuesIn(settings),
       settings,
       sealKeys: checkedSealKeysIn(name, settings, readFileSync),
       ...(elasticsearch && { send: createElasticsearch(clientOf(read(elasticsearchSettings))).send }),
       ...(name === 'api' && { reads: openReads(clientOf(read(elasticsearchSettings)), elapsed) }),
-      ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
+      ...(typeof redis === 'string' && { checkRedis: () => checkRedis(redis, String(prefix)) }),
     }
     if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return checked
     const given = read(kafkaSettings)

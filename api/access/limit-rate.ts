@@ -12,12 +12,13 @@
  *   unit. If a sum was made for it, the payouts of the sum count.
  *
  * A counter counts the units of each key in a window of fixed length: in this process, or in Redis for all processes.
- *   If Redis is away, slow or frozen, this process counts instead. No request is refused because of Redis, or waits
- *   long for it.
+ *   If Redis is away, slow or frozen, or refuses, this process counts instead. No request is refused because of Redis,
+ *   or waits long for it. After a refusal it connects anew: the name of a master that became a replica may be that of
+ *   the new master by now.
  */
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'
 import { hasParameter, type KeyHolder } from '../../core/reading/index.ts'
-import { isTimeUp, NOT_MODIFIED, REDIS_CONNECT_TIME_MAX, Refusal } from '../../core/runtime/index.ts'
+import { isTimeUp, NOT_MODIFIED, REDIS_CONNECT_TIME_MAX, Refusal, redisRefusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import {
   permissionOfPath,
@@ -218,8 +219,8 @@ export const createLocalCounter = ({ requests, windowSeconds }: Rate): RequestCo
 type SharedCounter = RequestCounter & { readonly stop: () => void }
 
 type CounterCallbacks = {
-  /** Called with true when Redis begins to count, with false when Redis stops. */
-  readonly onSharedChange: (shared: boolean) => void
+  /** Called with true when Redis begins to count, with false when Redis stops. `refusal`: the word of Redis, if any. */
+  readonly onSharedChange: (shared: boolean, refusal?: string) => void
   /** Called for each request that this process counts itself. */
   readonly onLocalCount: () => void
 }
@@ -250,14 +251,38 @@ export const createRedisCounter = async (
     },
   })
   let reported: boolean | undefined
+  /** The word of Redis for a refusal, until it counts again. */
+  let refusal: string | undefined
   const reportShared = (shared: boolean): void => {
-    if (reported !== shared) callbacks.onSharedChange(shared)
+    if (reported !== shared) callbacks.onSharedChange(shared, refusal)
     reported = shared
   }
   // The client's messages may contain the address of Redis, so they are not passed on.
-  client.on('error', () => reportShared(false))
-  client.on('ready', () => reportShared(true))
-  client.connect().catch(() => reportShared(false))
+  const fail = (error: unknown): void => {
+    refusal = redisRefusal(error) ?? refusal
+    reportShared(false)
+  }
+  client.on('error', fail)
+  // After a refusal, only a request that Redis counts says that it counts again.
+  client.on('ready', () => refusal === undefined && reportShared(true))
+  const connect = (): void => void client.connect().catch(fail)
+  connect()
+  /** Counts with a script. */
+  const runScript = async (...given: Parameters<typeof client.eval>) => {
+    try {
+      const counted = await client.eval(...given)
+      refusal = undefined
+      return counted
+    } catch (error) {
+      // Its connection stays open, and every later request would get the same answer.
+      if (redisRefusal(error) !== undefined && client.isOpen) {
+        fail(error)
+        client.destroy()
+        connect()
+      }
+      throw error
+    }
+  }
 
   let localCounts = 0
   let askAgainAt = Number.NEGATIVE_INFINITY
@@ -273,7 +298,12 @@ export const createRedisCounter = async (
       keyPrefix: name,
       points: rate.requests,
       duration: rate.windowSeconds,
-      storeClient: client,
+      storeClient: {
+        eval: runScript,
+        get isReady() {
+          return client.isReady
+        },
+      },
       useRedisPackage: true,
       rejectIfRedisNotReady: true,
     }),

@@ -10,6 +10,7 @@ export { keepTrying, pauseBefore, type Retrying, type RetryOptions, Unanswered }
 export { AGE_INTERVAL_MS, REDIS_CONNECT_TIME_MAX, STALE_AGE_MS } from './limits.ts'
 export { lruOptions } from './lru-options.ts'
 export { createProcessMetrics } from './process-metrics.ts'
+export { redisRefusal } from './redis-refusal.ts'
 export {
   ADMIN_FAILED,
   ADMIN_METHOD_REFUSED,

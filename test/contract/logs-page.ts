@@ -66,7 +66,7 @@ const meanings: Readonly<Record<string, string>> = {
   readTo: 'next offset to read',
   reason: 'why a part does not work, a setting matters, or a batch cannot be read',
   reasons: 'why the API is not ready, as on `/readyz`',
-  refusal: 'error of the Kafka protocol',
+  refusal: 'error of the Kafka protocol, or the first word of an error of Redis',
   request_id: 'as in the header `X-Request-Id`',
   resource: 'topic, group or cluster of Kafka',
   route: 'pattern of the route; absent for an unknown path',

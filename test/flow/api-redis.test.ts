@@ -25,14 +25,18 @@ const left = ({ headers }: Answer): number => Number(/r=(\d+)/.exec(headers.get(
 const serve = async (test: Scope, url: string, rate: Rate) => {
   const { prefix } = await shared
   const told: boolean[] = []
+  const refusals: string[] = []
   let alone = 0
   const counter = await createRedisCounter(url, `${prefix}-rate`, rate, () => performance.now(), {
-    onSharedChange: counts => void told.push(counts),
+    onSharedChange: (counts, refusal) => {
+      told.push(counts)
+      if (refusal !== undefined) refusals.push(refusal)
+    },
     onLocalCount: () => void alone++,
   })
   test.onTestFinished(async () => counter.stop())
   const api = await serveApi(test, prefix, { rate, counter })
-  return { ...api, told, alone: () => alone }
+  return { ...api, told, refusals, alone: () => alone }
 }
 
 /** Asks again if Redis was too slow for a request, as on a busy machine. @param alone counts such requests */
@@ -154,6 +158,25 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
       expect(told.at(-1)).toBe(true)
     },
   )
+
+  test('that became a replica each process counts alone, and shares again once there is a master', async t => {
+    const redis = await createRedis(t)
+    await redis.start()
+    const { ask, told, refusals, alone } = await serve(t, redis.url, { requests: 1_000, windowSeconds: 3_600 })
+    const { key: keyOf } = await shared
+    await eventually(() => expect(told.at(-1)).toBe(true))
+    const key = await keyOf('org_shared')
+    await redis.becomeReplica()
+    for (let time = 0; time < 40; time++) expect((await ask('/payouts', key)).status).toBe(200)
+    expect([told.at(-1), [...new Set(refusals)]]).toEqual([false, ['READONLY']])
+    await redis.becomeMaster()
+    await eventually(async () => {
+      const counted = alone()
+      expect((await ask('/payouts', key)).status).toBe(200)
+      expect(alone()).toBe(counted)
+    })
+    expect(told.at(-1)).toBe(true)
+  })
 
   test('that starts later is used; until then the API logs that it is missing, without its address', async t => {
     const redis = await createRedis(t)

@@ -16,6 +16,9 @@ export type Redis = {
   /** It keeps its connections but does not answer. */
   readonly freeze: () => void
   readonly thaw: () => void
+  /** It answers, and refuses to write. */
+  readonly becomeReplica: () => Promise<void>
+  readonly becomeMaster: () => Promise<void>
 }
 
 /** Returns a Redis that is not started yet. It ends with the scope, and with this process. */
@@ -36,20 +39,22 @@ export const createRedis = async (scope: Scope): Promise<Redis> => {
       child = spawn(redisProgram, settings, { stdio: 'ignore' })
       const will = runOnExit('kill -9 "$0"', String(child.pid))
       child.once('exit', () => void will.revoke())
-      await eventually(async () => expect(await answers(port)).toBe(true))
+      await eventually(async () => expect(await answerTo('PING', port)).toMatch(/^\+PONG/))
     },
     kill,
     freeze: () => void child?.kill('SIGSTOP'),
     thaw: () => void child?.kill('SIGCONT'),
+    becomeReplica: async () => expect(await answerTo('REPLICAOF 127.0.0.1 1', port)).toMatch(/^\+OK/),
+    becomeMaster: async () => expect(await answerTo('REPLICAOF NO ONE', port)).toMatch(/^\+OK/),
   }
 }
 
-const answers = (port: number): Promise<boolean> =>
+const answerTo = (command: string, port: number): Promise<string> =>
   new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'))
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))
     socket.once('data', data => {
       socket.destroy()
-      resolve(data.toString().startsWith('+PONG'))
+      resolve(data.toString())
     })
-    socket.once('error', () => resolve(false))
+    socket.once('error', () => resolve(''))
   })

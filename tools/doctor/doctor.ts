@@ -17,6 +17,7 @@ import { tryElasticsearchRights, tryHidingRoles } from './elasticsearch-rights.t
 import { checkFiles } from './files.ts'
 import {
   exitCodeOf,
+  type Finding,
   type IdentityFinding,
   lineOf,
   notTried,
@@ -53,8 +54,8 @@ export type CheckedIdentity = {
   readonly send?: Send
   /** How the API reads. Undefined for other identities. */
   readonly reads?: SearchClient
-  /** Undefined: no Redis in the settings, or none for this identity. */
-  readonly pingRedis?: () => Promise<boolean>
+  /** Returns why Redis does not count. Undefined: no Redis in the settings, or none for this identity. */
+  readonly checkRedis?: () => Promise<string | undefined>
   /** Undefined without SEAL_KEYS_DIR, or for an identity that uses no seal keys. */
   readonly sealKeys?: CheckedSealKeys | undefined
 }
@@ -103,7 +104,7 @@ const examine = async (
   attempt: Attempt,
   { readFile, now }: DoctorContext,
 ): Promise<void> => {
-  const { kafka, send, reads, values, pingRedis, sealKeys } = given
+  const { kafka, send, reads, values, checkRedis, sealKeys } = given
   await attempt('settings', async () => [
     ok('settings', 'complete, and all files can be read'),
     ...checkFiles(given.settings, readFile, now()),
@@ -119,7 +120,7 @@ const examine = async (
     await attempt('answers', signal => checkAnswers(reads, send, values, now, signal))
   }
   if (sealKeys) await attempt('seal keys', () => checkSealKeys(sealKeys))
-  if (pingRedis) await attempt('Redis', async () => [(await pingRedis()) ? ok('Redis', 'answers') : noRedis])
+  if (checkRedis) await attempt('Redis', async () => [findingOfRedis(await checkRedis())])
 }
 
 /** Returns the stream whose topic an identity may describe: the events, if both. */
@@ -128,7 +129,8 @@ const streamOf = (name: IdentityName): Stream | undefined =>
     identities[name].kafka.some(({ resource }) => resource.name === `\${${settingOfTopic[stream]}}`),
   )
 
-const noRedis = warning('Redis', 'does not answer, or refuses the credentials: each process counts alone', 'REDIS_URL')
+const findingOfRedis = (why: string | undefined): Finding =>
+  why === undefined ? ok('Redis', 'counts') : warning('Redis', `${why}: each process counts alone`, 'REDIS_URL')
 
 const examineKafka = async (
   name: IdentityName,

@@ -1,0 +1,27 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { checkRedis } from '../../../tools/doctor/check-redis.ts'
+import { startRespServer } from '../../support/resp-server.ts'
+
+test('the doctor asks Redis for a write that changes nothing', async () => {
+  const asked: (readonly string[])[] = []
+  const { url } = await startRespServer({ onTestFinished }, command => {
+    asked.push(command)
+    return '_\r\n'
+  })
+  expect(await checkRedis(url, 'p')).toBeUndefined()
+  // Only an existing key is set.
+  expect(asked).toEqual([['SET', 'p-rate:doctor', '0', 'EX', '1', 'XX']])
+})
+
+test.each([
+  ["-READONLY You can't write against a read only replica.\r\n", 'refuses with READONLY'],
+  ["-NOPERM this user has no permissions to run the 'set' command\r\n", 'refuses with NOPERM'],
+  ['', 'does not answer'],
+])('the doctor says why a Redis would not count: %j', async (answer, why) => {
+  const { url } = await startRespServer({ onTestFinished }, () => answer)
+  expect(await checkRedis(url, 'p')).toBe(why)
+})
+
+test('the doctor says that no Redis answers', async () => {
+  expect(await checkRedis('redis://127.0.0.1:1', 'p')).toBe('does not answer')
+})
