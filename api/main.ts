@@ -89,6 +89,27 @@ const start = async (): Promise<void> => {
     count: metrics.countUnhandledRejection,
     end: () => exit(UNHANDLED_EXIT_CODE),
   })
+  let stopping = false
+  /** Ends what has begun. Until the API is about to listen, that is nothing. */
+  let endAll = async (_signal: string): Promise<void> => undefined
+  const end = async (signal: string): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.say('info', 'stopping', { signal })
+    setTimeout(() => {
+      log.say('error', 'not stopped in time')
+      exit(1)
+    }, STOP_TIMEOUT).unref()
+    await endAll(signal)
+    log.say('info', 'stopped')
+    exit(0)
+  }
+  const endNow = (error: unknown): void => {
+    log.unhandledError('fatal', error)
+    exit(UNHANDLED_EXIT_CODE)
+  }
+  // Before the first wait: the only process of a container ignores a signal that it does not listen for.
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
   const newRequestId = () => randomUUID()
 
   const ca = readText('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
@@ -115,7 +136,7 @@ const start = async (): Promise<void> => {
     settings.REDIS_URL === undefined
       ? undefined
       : await createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, elapsed, {
-          onSharedChange: shared => {
+          onSharedChange: (shared, refusal) => {
             metrics.setRateShared(shared)
             if (shared) log.say('info', 'Redis counts the requests of each key')
             else if (refusal === undefined)
@@ -167,7 +188,6 @@ const start = async (): Promise<void> => {
 
   metrics.watchUsage(api.usage)
 
-  let stopping = false
   const ages = createAges()
   /** Each answer of the admin port reads it, so that probes and scrapes draw the picture of the ages. */
   const readiness = async () => {
@@ -207,22 +227,11 @@ const start = async (): Promise<void> => {
     started: Date.now(),
     onFailure: error => log.say('error', 'a request to the admin port failed', errorLocation(error)),
   })
-  const port = await listen(server, settings.API_HOST, settings.API_PORT)
-  const adminPort = await listen(admin, settings.API_ADMIN_HOST, settings.API_ADMIN_PORT)
-  log.say('info', 'the API listens', { host: settings.API_HOST, port, admin_port: adminPort })
-
   const waiting = new AbortController()
-  const end = async (signal: string) => {
-    if (stopping) return
-    stopping = true
+  endAll = async signal => {
     const begun = elapsed()
     waiting.abort()
     api.endWaits()
-    log.say('info', 'stopping', { signal })
-    setTimeout(() => {
-      log.say('error', 'not stopped in time')
-      exit(1)
-    }, STOP_TIMEOUT).unref()
     // On SIGTERM, requests are answered until a load balancer has seen the stop on /readyz. At a terminal nobody waits.
     const drain = signal === 'SIGTERM' ? settings.API_DRAIN_SECONDS * 1_000 : 0
     await sleep(drain)
@@ -232,14 +241,10 @@ const start = async (): Promise<void> => {
     auditReport.end()
     shared?.stop()
     // The client is not closed: that would wait for requests in flight, and a frozen server answers none.
-    log.say('info', 'stopped')
-    exit(0)
   }
-  const endNow = (error: unknown): void => {
-    log.unhandledError('fatal', error)
-    exit(UNHANDLED_EXIT_CODE)
-  }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
+  const port = await listen(server, settings.API_HOST, settings.API_PORT)
+  const adminPort = await listen(admin, settings.API_ADMIN_HOST, settings.API_ADMIN_PORT)
+  log.say('info', 'the API listens', { host: settings.API_HOST, port, admin_port: adminPort })
   await logWhenReady(readiness, log.say, waiting.signal)
 }
 
