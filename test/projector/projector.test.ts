@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { Unanswered } from '../../core/runtime/keep-trying.ts'
@@ -6,6 +7,8 @@ import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import { runProjector } from '../../projector/projector.ts'
 import type { StartContext } from '../../projector/start.ts'
 import { sending } from '../support/answering.ts'
+import { startedAdmin } from './started-admin.ts'
+import { StartedElasticsearch } from './started-elasticsearch.ts'
 
 const settings = readSettings(projectorSettings, {
   KAFKA_BROKERS: 'nowhere:9092',
@@ -47,3 +50,24 @@ test.each(['not ready yet', 'the admin port listens', 'does not work; trying aga
     expect(lines).toContain(moment)
   },
 )
+
+test('a stream whose authentication fails after the start tries again: its connection was lost', async () => {
+  const stop = new AbortController()
+  const lines: string[] = []
+  const context = contextOf(stop, message => {
+    lines.push(message)
+    if (message === 'does not work; trying again') stop.abort()
+  })
+  // The published types lack the arguments of the constructor.
+  const lost = Reflect.construct(kafkajs.KafkaJSSASLAuthenticationError, ['closed']) as Error
+  let admins = 0
+  const admin = () => {
+    const connect = admins++ === 0 ? startedAdmin.connect : () => Promise.reject(lost)
+    return { ...startedAdmin, connect, disconnect: async () => undefined }
+  }
+  const kafka = { admin } as unknown as StartContext['kafka']
+  const elasticsearch = { send: new StartedElasticsearch().request }
+  await runProjector(settings, { ...context, kafka, elasticsearch })
+  expect(lines).toContain('does not work; trying again')
+  expect(admins).toBeGreaterThan(1)
+})

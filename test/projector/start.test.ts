@@ -1,11 +1,11 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import type { SourceAdmin } from '../../core/log/kafka/source.ts'
 import { createHealth } from '../../core/runtime/health.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import { prepare, type StartContext } from '../../projector/start.ts'
 import type { GenerationDocument, LiveDocument } from '../../schemas/stored/documents.ts'
+import { startedAdmin as admin } from './started-admin.ts'
 import { StartedElasticsearch } from './started-elasticsearch.ts'
 
 const settings = readSettings(projectorSettings, {
@@ -13,27 +13,6 @@ const settings = readSettings(projectorSettings, {
   ELASTICSEARCH_URL: 'http://elasticsearch:9200',
   ELASTICSEARCH_INDEX_PREFIX: 'test',
 })
-const configuration = {
-  'cleanup.policy': 'delete',
-  'retention.ms': '-1',
-  'retention.bytes': '-1',
-  'message.timestamp.type': 'LogAppendTime',
-  'max.message.bytes': '10000000',
-}
-const admin = {
-  connect: async () => undefined,
-  describeCluster: async () => ({ clusterId: 'cluster-1' }),
-  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
-  describeConfigs: async () => ({
-    resources: [
-      {
-        configEntries: Object.entries(configuration).map(([configName, configValue]) => ({ configName, configValue })),
-      },
-    ],
-  }),
-  fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: '5' }],
-} as unknown as SourceAdmin & { connect(): Promise<void> }
-
 /** The first start of an installation. `live` changes the document of the live generation, as a command does. */
 const start = async (connect = admin.connect) => {
   const elasticsearch = new StartedElasticsearch()
