@@ -93,6 +93,8 @@ export type Client = {
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
   /** The same client, with the same kept answers: its requests end with this signal, too, with its reason. */
   readonly until: (signal: AbortSignal) => Client
+  /** The same client, with the same kept answers: it also hands over the `Projection-Time` of each answer with one. */
+  readonly noting: (onTime: (projectionTime: string) => void) => Client
 }
 
 /** Longest wait for the next change, in seconds: proxies often end a silent connection after a minute. */
@@ -107,24 +109,40 @@ export const createClient = (options: ClientOptions): Client => {
   const keeping = keepingAnswers(keptCharacters)
   // At most half the time of a request, so that the answer comes in time. With 0, `follow` asks again after a pause.
   const waitSeconds = Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000))
-  const connect = (until: AbortSignal | undefined): Connection => ({
-    api: createFetchClient<paths>({
-      baseUrl,
-      headers: { Authorization: `Bearer ${key}` },
-      fetch: keeping(retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal: until })),
-    }),
-    waitSeconds,
-    signal: until,
-    until: more => connect(until === undefined ? more : AbortSignal.any([until, more])),
-  })
-  return clientAsOf(connect(signal), undefined)
+  const connect = (until: AbortSignal | undefined, onTime: OnTime): Connection => {
+    const send = keeping(retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal: until }))
+    const noted: Send = async request => {
+      const answer = await send(request)
+      const time = answer.headers.get('Projection-Time')
+      if (time !== null) onTime(time)
+      return answer
+    }
+    return {
+      api: createFetchClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` }, fetch: noted }),
+      waitSeconds,
+      signal: until,
+      until: more => connect(until === undefined ? more : AbortSignal.any([until, more]), onTime),
+      noting: more =>
+        connect(until, time => {
+          onTime(time)
+          more(time)
+        }),
+    }
+  }
+  return clientAsOf(
+    connect(signal, () => undefined),
+    undefined,
+  )
 }
+
+type OnTime = (projectionTime: string) => void
 
 type Connection = {
   readonly api: ReturnType<typeof createFetchClient<paths>>
   readonly waitSeconds: number
   readonly signal: AbortSignal | undefined
   readonly until: (signal: AbortSignal) => Connection
+  readonly noting: (onTime: OnTime) => Connection
 }
 
 const clientAsOf = (connection: Connection, moment: string | undefined): Client => {
@@ -202,6 +220,7 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
     checkpoint: async () => answered(await api.GET('/checkpoint')).data,
     asOf: at => clientAsOf(connection, typeof at === 'string' ? at : at.id),
     until: more => clientAsOf(connection.until(more), moment),
+    noting: onTime => clientAsOf(connection.noting(onTime), moment),
   }
 }
 

@@ -36,3 +36,20 @@ test('until() ends the requests of one user, as of a moment too, and all users s
   expect(await goingOn).toMatchObject({ message: 'all is over' })
   expect(asked).toHaveLength(4)
 })
+
+test('noting() hands over the time of each answer to all who ask for it, of one that was kept, too', async () => {
+  const times = ['2026-02-01T08:30:00.000Z', '2026-02-01T08:31:00.000Z']
+  const fetch = async ({ headers, url }: Request) => {
+    if (url.endsWith('/rep_9')) return Response.json({ error: { code: 'not_found', message: 'No.' } }, { status: 404 })
+    const time = { ETag: '"1"', 'Projection-Time': times.shift() ?? '' }
+    if (headers.get('If-None-Match') !== null) return new Response(null, { status: 304, headers: time })
+    return Response.json({ data: { id: 'rep_1' } }, { headers: time })
+  }
+  const [one, both]: [string[], string[]] = [[], []]
+  const client = createClient({ baseUrl: 'http://127.0.0.1', key: 'key_text', fetch })
+  const noting = client.noting(time => void both.push(time))
+  await noting.rep('rep_1')
+  await noting.noting(time => void one.push(time)).rep('rep_1')
+  await expect(noting.rep('rep_9')).rejects.toThrow('not_found')
+  expect([one, both]).toEqual([['2026-02-01T08:31:00.000Z'], ['2026-02-01T08:30:00.000Z', '2026-02-01T08:31:00.000Z']])
+})
