@@ -228,7 +228,12 @@ export const Difference = Type.Object(
       description: 'Lines of both payouts with the same id and different content.',
     }),
   },
-  { description: 'The changes from the previous payout to this one.' },
+  {
+    description: [
+      'The changes from the previous payout to this one.',
+      'Lines are compared without the currency of their payouts: where it changed, `net_amount` is null, and no amounts can be compared.',
+    ].join(' '),
+  },
 )
 
 export const PayoutStep = Type.Object(
