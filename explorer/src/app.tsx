@@ -98,10 +98,10 @@ const Open = ({ session, observed, address }: Opened & { readonly address: ViewA
   const { asOf, view, id } = address
   const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
   const { live, latest, version, readAgain, round } = useLive(session, asOf === undefined)
-  const reader = useMemo(
-    (): ViewReader => ({ client, now: session.client, address, version, readAgain, round, latest, live }),
-    [client, session, address, version, readAgain, round, latest, live],
-  )
+  const reader = useMemo((): ViewReader => {
+    const { client: now, draw } = session
+    return { client, now, address, version, readAgain, round, latest, live, draw }
+  }, [client, session, address, version, readAgain, round, latest, live])
   // Each answer says something new about the service. Only `State` shows it: the view is not drawn again for it.
   const main = useMemo(
     () => (
@@ -198,6 +198,7 @@ const State = ({ observed: { upTo, busy, moments } }: { readonly observed: Obser
   const { address, live } = useReader()
   const { asOf, ...now } = address
   const words = texts.state
+  const isLive = live.state === 'on' && busy === undefined
   return (
     <aside class="state" aria-label={words.label}>
       {asOf !== undefined && (
@@ -205,10 +206,10 @@ const State = ({ observed: { upTo, busy, moments } }: { readonly observed: Obser
           {momentWords(moments.get(asOf))(instantText(asOf))} <a href={fragmentOf(now)}>{texts.moment.now}</a>
         </p>
       )}
-      {upTo !== undefined && asOf === undefined && (
+      {(upTo !== undefined || isLive) && asOf === undefined && (
         <p class="quiet">
-          {words.upTo} <ShortInstant instant={upTo} />
-          {live.state === 'on' && busy === undefined && <span class="live"> {words.live}</span>}
+          {upTo !== undefined && words.upTo} {upTo !== undefined && <ShortInstant instant={upTo} />}
+          {isLive && <span class="live"> {words.live}</span>}
         </p>
       )}
       {live.state === 'again' && <p class="notice">{words.again}</p>}

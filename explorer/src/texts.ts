@@ -58,9 +58,9 @@ export const texts = {
     upTo: 'Includes everything published up to',
     live: 'live',
     again: 'The page lost its connection for changes, and tries again.',
-    notLive: 'This key may not follow changes, so the page shows new ones only after a reload.',
+    notLive: 'This key may not follow changes, so the page shows new ones only when it reads again, each minute.',
     tooFar:
-      'There are more changes than this key can look through for the last one, so the page shows new ones only after a reload. With the permission totals:read it would find it at once.',
+      'There are more changes than this key can look through for the last one, so the page shows new ones only when it reads again, each minute. With the permission totals:read it would find it at once.',
     unanswered: 'The service does not answer. The page asks again.',
     busy: (status: number, seconds: string | undefined) =>
       status === 429

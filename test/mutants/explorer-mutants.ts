@@ -20,8 +20,8 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'the explorer stores its key',
     inside: 'openSession',
-    find: '  let upTo: string | undefined\n',
-    replace: "  let upTo: string | undefined\n  sessionStorage.setItem('key', key)\n",
+    find: '  let isKnown = false\n',
+    replace: "  let isKnown = false\n  sessionStorage.setItem('key', key)\n",
     flow: EXPLORER,
   },
   {

@@ -30,12 +30,12 @@ const PAGE = 195
 export const CHANGES_LOOKED_AT = 2_000
 
 /**
- * @returns a function that reads the corrections of a client, the first time all of them, later only those among
- * `latest` that are newer
+ * @returns a function that reads the corrections, the first time all of them, later only those among `latest` that are
+ * newer
  */
-export const createCorrections = (client: Client): ((latest: readonly Change[]) => Promise<Corrections>) => {
+export const createCorrections = (): ((client: Client, latest: readonly Change[]) => Promise<Corrections>) => {
   let known: Corrections | undefined
-  return async latest => {
+  return async (client, latest) => {
     known ??= await search(client)
     const { found, isPartial } = known
     const newest = found[0]?.sequence ?? 0

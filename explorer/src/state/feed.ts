@@ -1,9 +1,10 @@
 /**
  * The changes since the page was opened, as they come. In: clients whose requests end with a signal. Out: the newest
  *   changes, and when a round begins.
- * Promises: each round reads again what the former one remembered, so that nothing of a generation that is no longer
- *   live stays: another one can have other changes, or other texts in the same changes, and no answer says that it is
- *   live. If the API no longer knows the change before the first one, the changes begin anew with the next one.
+ * Promises: a round begins each minute, also for a key that may not follow. It reads again what the former one
+ *   remembered, so that nothing of a generation that is no longer live stays: another one can have other changes, or
+ *   other texts in the same changes, and no answer says that it is live. If the API no longer knows the change before
+ *   the first one, the changes begin anew with the next one.
  */
 import type { Change } from '../../../client/src/index.ts'
 import { isRefused } from '../refusals.ts'
@@ -42,9 +43,11 @@ export type FeedEvents = {
 }
 
 export type Feed = {
-  /** Follows until the signal, or until the key may not. Another call continues: it leaves no change out. */
+  /** Follows until the signal. If the key may not, only rounds begin. Another call continues: no change is left out. */
   readonly follow: (signal: AbortSignal) => Promise<void>
 }
+
+const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds))
 
 export const createFeed = (clientUntil: Session['clientUntil'], { onLive, onLatest, onRound }: FeedEvents): Feed => {
   /** Undefined until the page knows where to begin. */
@@ -92,6 +95,15 @@ export const createFeed = (clientUntil: Session['clientUntil'], { onLive, onLate
     return 'over'
   }
 
+  /** Without changes, nothing else says when to read again. */
+  const beginRounds = async (signal: AbortSignal): Promise<void> => {
+    for (;;) {
+      await pause(ROUND_MS)
+      if (signal.aborted) return
+      onRound()
+    }
+  }
+
   return {
     follow: async signal => {
       while (!signal.aborted) {
@@ -100,10 +112,10 @@ export const createFeed = (clientUntil: Session['clientUntil'], { onLive, onLate
         if (why === 'over') continue
         const isFinal = isRefused(why, 'unauthorized', 'forbidden')
         onLive(isFinal ? { state: 'refused', why } : { state: why === 'too far' ? why : 'again' })
-        if (isFinal || why === 'too far') return
+        if (isFinal || why === 'too far') return beginRounds(signal)
         // The API does not know a change that it knew: another generation is live.
         if (isRefused(why, 'invalid_cursor')) keep(undefined)
-        await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+        await pause(PAUSE_MS)
       }
     },
   }

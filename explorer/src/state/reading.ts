@@ -6,6 +6,7 @@ import { isDecided } from '../refusals.ts'
 import type { ViewAddress } from './address.ts'
 import type { LiveState } from './feed.ts'
 import { runInTurn, type Settled } from './run-in-turn.ts'
+import { type Dated, readDated, type Session } from './session.ts'
 
 export type ViewReader = {
   /** As of the moment of the address. */
@@ -22,6 +23,8 @@ export type ViewReader = {
   /** The changes since the page follows, newest first. None as of a moment. */
   readonly latest: readonly Change[]
   readonly live: LiveState
+  /** Every value that is shown says how old it is: the page says it of all of them. */
+  readonly draw: Session['draw']
 }
 
 export const ReaderContext = createContext<ViewReader | undefined>(undefined)
@@ -41,23 +44,30 @@ export type ViewReading<Value> = {
   readonly again: () => void
 }
 
-type Shown<Value> = Settled<Value> & { readonly of?: Client; readonly what?: string }
+type Shown<Value> = Settled<Value> & {
+  readonly upTo?: string | undefined
+  readonly of?: Client
+  readonly what?: string
+}
 
 /** @param what names everything that `read` depends on, beside the client */
 export const useReading = <Value>(what: string, read: (client: Client) => Promise<Value>): ViewReading<Value> => {
-  const { client, version, readAgain } = useReader()
+  const { client, version, readAgain, draw } = useReader()
   const [shown, setShown] = useState<Shown<Value>>({})
   const [isReading, setIsReading] = useState(true)
   const latest = useRef(read)
   latest.current = read
-  const turns = useRef<ReturnType<typeof runInTurn<Value>> | undefined>(undefined)
+  const turns = useRef<ReturnType<typeof runInTurn> | undefined>(undefined)
 
   useEffect(() => {
-    const settle = (outcome: Settled<Value>, isLast: boolean): void => {
-      setShown(before => ({ ...kept(before, client, what, outcome), ...outcome, of: client, what }))
+    const settle = (outcome: Settled<Dated<Value>>, isLast: boolean): void => {
+      setShown(before => {
+        const isSame = before.of === client && before.what === what
+        return { ...next(isSame ? before : {}, outcome), of: client, what }
+      })
       if (isLast) setIsReading(false)
     }
-    const mine = runInTurn(async () => latest.current(client), settle)
+    const mine = runInTurn(() => readDated(client, latest.current), settle)
     turns.current = mine
     return mine.end
   }, [client, what])
@@ -68,12 +78,16 @@ export const useReading = <Value>(what: string, read: (client: Client) => Promis
   }, [client, what, version])
 
   const isMine = shown.of === client && shown.what === what
-  const { value, error } = isMine ? shown : {}
+  const { value, error, upTo } = isMine ? shown : {}
+  useEffect(() => (upTo === undefined ? undefined : draw(upTo)), [upTo, draw])
   return { value, error, isReading: isReading || !isMine, again: readAgain }
 }
 
-/** A shown value stays beside an error that says nothing about it: the service does not answer now. */
-const kept = <Value>(before: Shown<Value>, client: Client, what: string, { error }: Settled<Value>): Shown<Value> => {
-  const isSame = before.of === client && before.what === what && before.value !== undefined
-  return error !== undefined && isSame && !isDecided(error) ? { value: before.value as Value } : {}
+/**
+ * A shown value stays beside an error that says nothing about it: the service does not answer now. One that needed no
+ * answer is as old as it was.
+ */
+const next = <Value>(before: Shown<Value>, { value: read, error }: Settled<Dated<Value>>): Shown<Value> => {
+  if (read !== undefined) return { value: read.value, upTo: read.upTo ?? before.upTo }
+  return isDecided(error) ? { error } : { ...before, error }
 }

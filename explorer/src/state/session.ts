@@ -5,9 +5,9 @@
 import { type Client, createClient } from '../../../client/src/index.ts'
 import { isOfMoment } from '../refusals.ts'
 
-/** The headers of the latest answer, and its refusal. */
+/** The age of the drawn values, the latest answer, and its refusal. */
 export type Observed = {
-  /** Everything published up to this instant is included; undefined before the first answer. */
+  /** Everything published up to this instant is in all values that are drawn; undefined while there is none. */
   readonly upTo: string | undefined
   /**
    * The last request that the service refused for now, or did not answer. Without an answer it has no status. The
@@ -26,7 +26,25 @@ export type Session = {
   readonly client: Client
   /** A client whose requests end with a signal. */
   readonly clientUntil: (signal: AbortSignal) => Client
+  /** Notes that the page draws a value, with everything up to an instant. Returns a function for when it ends. */
+  readonly draw: (upTo: string) => () => void
 }
+
+/** A value that was read. `upTo`: everything published up to this instant is in it; undefined without an answer. */
+export type Dated<Value> = { readonly value: Value; readonly upTo: string | undefined }
+
+/** Reads a value that is as old as the oldest of its answers. */
+export const readDated = async <Value>(
+  client: Client,
+  read: (client: Client) => Promise<Value>,
+): Promise<Dated<Value>> => {
+  const times: string[] = []
+  const value = await read(client.noting(time => void times.push(time)))
+  return { value, upTo: oldestOf(times) }
+}
+
+/** All of them are texts of the API, in UTC and with milliseconds: they stand in the order of time. */
+const oldestOf = (times: Iterable<string>): string | undefined => [...times].sort()[0]
 
 type Waiting = NonNullable<Observed['busy']> & { readonly until: number }
 
@@ -36,7 +54,7 @@ const MOMENTS_KEPT = 100
 
 /** @param base the address of the API with its path */
 export const openSession = (base: string, key: string, onObserved: (observed: Observed) => void): Session => {
-  let upTo: string | undefined
+  const drawn = new Map<symbol, string>()
   let isKnown = false
   let isUnknownKey = false
   // By address: the answer to another request does not end the wait of this one.
@@ -45,6 +63,7 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
   const observe = (): void => {
     // The client has given up the older ones, or nothing on the page waits for them.
     for (const [url, { until }] of waiting) if (performance.now() >= until) waiting.delete(url)
+    const upTo = oldestOf(drawn.values())
     onObserved({ upTo, busy: [...waiting.values()].at(-1), isUnknownKey, moments: new Map(moments) })
   }
   const wait = (url: string, status: number | undefined, seconds?: string): void => {
@@ -66,7 +85,6 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
       }
       throw error
     })
-    upTo = answer.headers.get('Projection-Time') ?? upTo
     waiting.delete(request.url)
     // The service answers.
     for (const [url, { status }] of waiting) if (status === undefined) waiting.delete(url)
@@ -79,10 +97,20 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
     observe()
     return answer
   }
+  const draw = (upTo: string): (() => void) => {
+    const value = Symbol()
+    drawn.set(value, upTo)
+    observe()
+    return () => {
+      drawn.delete(value)
+      observe()
+    }
+  }
   const options = { baseUrl: base, key, fetch: send }
   return {
     client: createClient(options),
     clientUntil: signal => createClient({ ...options, signal, keptCharacters: 0 }),
+    draw,
   }
 }
 

@@ -132,8 +132,9 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
 const Corrected = () => {
   const { client, latest, round } = useReader()
   const { overview } = texts
-  const read = useMemo(() => createCorrections(client), [client, round])
-  const reading = useReading('corrections', () => read(latest))
+  // Another moment and another generation have others.
+  const read = useMemo(() => createCorrections(), [client, round])
+  const reading = useReading('corrections', noting => read(noting, latest))
   const { found = [], isPartial = false } = reading.value ?? {}
   return (
     <section>

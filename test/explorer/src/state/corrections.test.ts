@@ -6,7 +6,7 @@ import { changeOf, type GivenPayout, organizationOf } from './organization.ts'
 
 const found = async (given: readonly GivenPayout[]) => {
   const { client, sent } = organizationOf(given)
-  const { found, isPartial } = await createCorrections(client)([])
+  const { found, isPartial } = await createCorrections()(client, [])
   return { ids: found.map(({ id, before }) => [id, before.id]), isPartial, requests: sent.requests }
 }
 
@@ -52,26 +52,26 @@ test('an organization with as many changes as are looked at misses nothing', asy
 
 test('a correction that comes while the page is open stands first, and the others are not read again', async () => {
   const { client, sent } = organizationOf([{ id: 'payout_1', replaces: 'payout_0' }])
-  const read = createCorrections(client)
-  expect((await read([])).found.map(({ id }) => id)).toEqual(['payout_1'])
+  const read = createCorrections()
+  expect((await read(client, [])).found.map(({ id }) => id)).toEqual(['payout_1'])
   const { requests } = sent
   const latest = [changeOf({ id: 'payout_2', replaces: 'payout_1' }, 1)]
   for (let times = 0; times < 3; times++)
-    expect((await read(latest)).found.map(({ id }) => id)).toEqual(['payout_2', 'payout_1'])
+    expect((await read(client, latest)).found.map(({ id }) => id)).toEqual(['payout_2', 'payout_1'])
   expect(sent.requests).toBe(requests + 1)
 })
 
 /** Corrections 1 to `count`, one after the other, read after each, and after a rep that changed between two of them. */
 const shownAfterEach = async (count: number, repAfter: number): Promise<number[][]> => {
   const { client } = organizationOf([{ id: 'payout_100', replaces: null }])
-  const read = createCorrections(client)
+  const read = createCorrections()
   const shown: number[][] = []
   let latest: Change[] = []
   const publish = async (given: GivenPayout): Promise<void> => {
     latest = [changeOf(given, latest.length + 1), ...latest]
-    shown.push((await read(latest)).found.map(({ id }) => Number(id.slice('payout_'.length))))
+    shown.push((await read(client, latest)).found.map(({ id }) => Number(id.slice('payout_'.length))))
   }
-  await read([])
+  await read(client, [])
   for (let at = 1; at <= count; at++) {
     await publish({ id: `payout_${at}`, replaces: `payout_before_${at}` })
     if (at === repAfter) await publish({ id: 'rep_1.2', replaces: null })
@@ -92,6 +92,6 @@ test.for([
 test('where the latest changes are corrections, few of them are read', async () => {
   const given = Array.from({ length: 1_000 }, (_, at) => ({ id: `payout_${at}`, replaces: `payout_before_${at}` }))
   const { client, sent } = organizationOf(given)
-  expect((await createCorrections(client)([])).found).toHaveLength(5)
+  expect((await createCorrections()(client, [])).found).toHaveLength(5)
   expect(sent).toEqual({ requests: 3, changes: 50 })
 })

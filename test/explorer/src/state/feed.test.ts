@@ -131,13 +131,24 @@ test('of many changes the newest are kept, in a later round too', async () => {
   expect(seen).toMatchObject({ latest: newest.slice(0, CHANGES_KEPT), rounds: 2 })
 })
 
-test('a key that may no longer follow is said to be refused, and asks no more', async () => {
+test('a key that may no longer follow is said to be refused: it reads again in each round, and asks for no change', async () => {
   const { seen, refuse, publish, follow, pass } = started([one])
   await follow()
   refuse(403, 'forbidden')
   await publish(two)
+  refuse()
   await pass(3 * ROUND_MS)
-  expect(seen).toEqual({ live: ['on', 'refused'], latest: [], rounds: 1 })
+  expect(seen).toEqual({ live: ['on', 'refused'], latest: [], rounds: 4 })
+})
+
+test('a page that is left, or shows a moment, begins no round', async () => {
+  const { seen, refuse, follow, pass } = started([one])
+  refuse(403, 'forbidden')
+  const stopping = await follow()
+  await pass(ROUND_MS)
+  stopping.abort()
+  await pass(2 * ROUND_MS)
+  expect(seen).toEqual({ live: ['on', 'refused'], latest: [], rounds: 2 })
 })
 
 test.for([401, 403, 400])(

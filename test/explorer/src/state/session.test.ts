@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { NOTHING_OBSERVED, type Observed, openSession } from '../../../../explorer/src/state/session.ts'
+import type { Client } from '../../../../client/src/index.ts'
+import { NOTHING_OBSERVED, type Observed, openSession, readDated } from '../../../../explorer/src/state/session.ts'
 
 const TOTALS = { data: [], last_change_id: null, last_sequence: 0 }
 const refused = (status: number, code: string, message = 'no') =>
@@ -26,7 +27,7 @@ const opened = (answer: (request: Request) => Response | Promise<Response>) => {
     await vi.advanceTimersByTimeAsync(0)
     return seen.last
   }
-  return { seen, read, leave: () => leaving.abort() }
+  return { seen, read, leave: () => leaving.abort(), session }
 }
 
 const rejectOnAbort = ({ signal }: Request) =>
@@ -75,4 +76,38 @@ test('a moment is refused if the API says so of it, not of the request', async (
   expect(await momentsAfter(refused(400, 'invalid_request', 'Unknown query parameter.'))).toEqual([])
   expect(await momentsAfter(new Response('<html>', { status: 400 }))).toEqual([])
   expect(await momentsAfter(Response.json(TOTALS))).toEqual([['payout_1', true]])
+})
+
+test('a page is as old as the oldest of the answers that it shows, whatever was answered since', async () => {
+  let time = '08:30'
+  const page = (id: string, has_more: boolean) => ({ data: [{ id }], has_more, next_cursor: id })
+  const { seen, session } = opened(({ url }) => {
+    const isFirst = url.includes('/reps') && !url.includes('starting_after')
+    const body = url.includes('/totals') ? { data: TOTALS } : page(isFirst ? 'rep_1' : 'rep_2', isFirst)
+    const answer = Response.json(body, { headers: { 'Projection-Time': `2026-02-01T${time}:00.000Z` } })
+    // Each answer is a minute younger than the one before.
+    time = `08:${Number(time.slice(3)) + 1}`
+    return answer
+  })
+  /** Reads a value, and draws it. */
+  const drawn = async (read: (client: Client) => Promise<unknown>): Promise<() => void> => {
+    const { upTo } = await readDated(session.client, read)
+    return session.draw(upTo ?? '')
+  }
+  await session.client.totals()
+  expect(seen.last.upTo).toBeUndefined()
+  const endTotals = await drawn(client => client.totals())
+  const endReps = await drawn(client => Array.fromAsync(client.reps()))
+  expect(seen.last.upTo).toBe('2026-02-01T08:31:00.000Z')
+  endReps()
+  // Another filter: only this list is read again.
+  const endPayouts = await drawn(client => Array.fromAsync(client.payouts({ repId: 'rep_1' })))
+  expect(seen.last.upTo).toBe('2026-02-01T08:31:00.000Z')
+  endTotals()
+  expect(seen.last.upTo).toBe('2026-02-01T08:34:00.000Z')
+  endPayouts()
+  // A list of two pages is as old as its first one.
+  await drawn(client => Array.fromAsync(client.asOf('rep_2.1').reps()))
+  expect(seen.last.upTo).toBe('2026-02-01T08:35:00.000Z')
+  expect((await readDated(session.client, async () => 'known')).upTo).toBeUndefined()
 })
