@@ -256,6 +256,9 @@ export const texts = {
   payroll: {
     reversed: 'Reversed',
     reverses: 'Reverses',
+    reversedBy: 'Reversed by',
+    paidThen: 'Paid until it was reversed',
+    reversalUnknown: 'It is not known whether this payment was reversed.',
     noPayout: 'It names no payout: those of the rep and period',
   },
 
