@@ -238,7 +238,11 @@ export const texts = {
     same: 'Both have the same lines.',
     // In one line.
     asThen: 'as\u00a0it\u00a0was\u00a0then',
-    otherCurrency: (from: string, to: string) => `The currency changed from ${from} to ${to}: there is no difference.`,
+    otherCurrency: (from: string, to: string) =>
+      `The currency changed from ${from} to ${to}: no difference can be given between two currencies.`,
+    inCurrency: (head: string, currency: string) => `${head}, ${currency}`,
+    notInHistory: (id: string) =>
+      `${id} is not in this history: it is of another rep or period, or it was not there at this moment. Choose two payouts of this history.`,
   },
 
   compare: {
@@ -249,6 +253,8 @@ export const texts = {
     which: (from: string, to: string) => `Each difference is ${to} less ${from}.`,
     explain: (period: string) => `Explain ${period}`,
     choose: 'Choose a payout',
+    ofOtherRep: (id: string) =>
+      `${id} is a payout of another rep: the payouts of two people are not compared. Choose a payout of this rep.`,
     beforeUnknown: 'The periods of this rep are not all known, so the period before is not known. Choose a payout.',
     noneBefore: 'This rep has no payout for an earlier period of the same kind. Choose one to compare with.',
   },

@@ -20,7 +20,9 @@ import { fileScope } from '../support/scope.ts'
 const scope = fileScope()
 const org_id = 'org_asked'
 const far = 'org_far'
-const keys = { whole: newKeyText(), withoutPayroll: newKeyText(), changesOnly: newKeyText(), far: newKeyText() }
+const moved = 'org_moved'
+const [whole, withoutPayroll, changesOnly] = [newKeyText(), newKeyText(), newKeyText()]
+const keys = { whole, withoutPayroll, changesOnly, far: newKeyText(), moved: newKeyText() }
 const most = keyPermissions.filter(permission => permission !== 'read' && permission !== 'payroll:read')
 
 /** Two reps of one name. Line ids repeat in each payout, as many publishers number them. */
@@ -76,6 +78,18 @@ const records = [
   payoutCalculated({ org_id: far, net_amount: '10.00' }),
   ...Array.from({ length: 60 }, (_, at) => repRecorded({ org_id: far, name: `Ada ${at}` })),
   payoutCalculated({ org_id: far, id: 'payout_2', supersedes_id: 'payout_1', net_amount: '12.00' }),
+  keyCreated({ org_id: moved, id: 'key_5', text: keys.moved }),
+  repRecorded({ org_id: moved }),
+  repRecorded({ org_id: moved, id: 'rep_2' }),
+  periodRecorded({ org_id: moved, name: 'January 2026' }),
+  // The same lines in another currency.
+  ...['EUR', 'USD', 'USD'].map((currency, at) =>
+    payoutCalculated({
+      ...{ org_id: moved, id: `payout_${at + 1}`, currency, ...(at > 0 && { supersedes_id: `payout_${at}` }) },
+      ...{ net_amount: '100.00', line_items: [line({ description: 'Deal 17', amount: '100.00' })] },
+    }),
+  ),
+  payoutCalculated({ org_id: moved, id: 'payout_9', rep_id: 'rep_2' }),
 ]
 
 let started: ReturnType<typeof startExplorer> | undefined
@@ -216,6 +230,78 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await page.getByRole('heading', { name: 'Payroll record' }).waitFor()
     await page.getByRole('link', { name: 'payout_3' }).click()
     await page.getByText('This payout was replaced').waitFor()
+    expect(wrong).toEqual([])
+  })
+
+  test('was this payment reversed: its page says so, and that it does not know', async () => {
+    const { page, wrong } = await open('payroll/payroll_2')
+    const facts = async () => (await page.locator('.facts').innerText()).replaceAll(/\s+/g, ' ')
+    await expect.poll(facts).toContain('Paid until it was reversed 99.90 EUR')
+    expect(await facts()).toContain('Reversed by payroll_3')
+    // Then it was not.
+    await goTo(page, '#/payroll/payroll_2?as_of=payroll_2')
+    await expect.poll(facts).toContain('Paid 99.90 EUR')
+    expect(await facts()).not.toContain('Reversed')
+    await goTo(page, '#/payroll/payroll_2')
+    await page.getByRole('link', { name: 'payroll_3' }).click()
+    await expect.poll(facts).toContain('Reversed −99.90 EUR')
+    expect(await facts()).toContain('Reverses payroll_2')
+    const json = { error: { code: 'forbidden', message: 'The key lacks payroll:read.' } }
+    await page.route(/payroll_files\?/, route => route.fulfill({ status: 403, json }))
+    await goTo(page, '#/payroll/payroll_1')
+    await page.getByText('It is not known whether this payment was reversed.').waitFor()
+    await page.getByText('it lacks the permission payroll:read.').waitFor()
+    expect(await facts()).toContain('Amount 300.50 EUR')
+    expect(wrong).toEqual([])
+  })
+
+  test('how do two payouts in two currencies differ: by all their lines, and by no amount', async () => {
+    const { page, wrong } = await open('history/payout_1?from=payout_1&to=payout_2', keys.moved)
+    const differ = 'The currency changed from EUR to USD: no difference can be given between two currencies.'
+    await page.getByText(differ).waitFor()
+    expect(await rowsOf(page, 'Compare two payouts')).toEqual([
+      'Deal 17 added – – 100.00',
+      'Deal 17 removed – 100.00 –',
+    ])
+    const heads = page.getByRole('table', { name: 'Compare two payouts' }).getByRole('columnheader')
+    expect(await heads.allInnerTexts()).toEqual(['Line', 'Change', 'Deal', 'Before, EUR', 'After, USD'])
+    expect(await page.getByText('Both have the same lines.').count()).toBe(0)
+    await goTo(page, '#/compare/payout_2?from=payout_1')
+    await page.getByText(differ).waitFor()
+    expect(await page.getByText('Each difference is').count()).toBe(0)
+    expect(wrong).toEqual([])
+  })
+
+  test('on paper, two payouts that are compared have their ids, instants and amounts', async () => {
+    const { page, wrong } = await open('compare/payout_3?from=payout_2', keys.moved)
+    // Both are of January.
+    await page.getByText('Each difference is payout_3 less payout_2.').waitFor()
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.getByLabel('Before').isVisible()).toBe(false)
+    const facts = page.locator('.facts')
+    expect(await facts.isVisible()).toBe(true)
+    expect((await facts.innerText()).replaceAll(/\s+/g, ' ')).toBe(
+      'Before 100.00 USD payout_2 2026-02-01 08:30:00 UTC After 100.00 USD payout_3 2026-02-01 08:30:00 UTC',
+    )
+    await goTo(page, '#/history/payout_1?from=payout_1&to=payout_3')
+    await expect.poll(() => facts.innerText()).toContain('payout_1')
+    expect(wrong).toEqual([])
+  })
+
+  test('an address that names a payout of another rep shows no other pair, and says why', async () => {
+    const { page, wrong } = await open('compare/payout_3?from=payout_9', keys.moved)
+    const compared = page.locator('.compared')
+    await page.getByText('payout_9 is a payout of another rep: the payouts of two people are not compared.').waitFor()
+    expect(await compared.count()).toBe(0)
+    for (const [end, label] of Object.entries({ from: 'Before', to: 'After' })) {
+      await goTo(page, `#/history/payout_3?${end}=payout_9`)
+      await page.getByText('payout_9 is not in this history: it is of another rep or period').waitFor()
+      await expect.poll(() => page.getByLabel(label, { exact: true }).inputValue()).toBe('')
+      expect(await compared.count()).toBe(0)
+    }
+    await page.getByLabel('After', { exact: true }).selectOption({ index: 1 })
+    await compared.waitFor()
+    expect(await page.getByText('payout_9').count()).toBe(0)
     expect(wrong).toEqual([])
   })
 

@@ -2,12 +2,13 @@
 import type { Payout } from '../../../client/src/index.ts'
 import { addAmounts, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { compareLines, type LineDifference } from '../state/compare-lines.ts'
+import { payoutInstant } from '../state/instants.ts'
 import { texts } from '../texts.ts'
 import { Amount } from './amount.tsx'
-import { DealLink, IdText } from './identity.tsx'
+import { DealLink, IdText, ShortInstant } from './identity.tsx'
 import { Table } from './table.tsx'
 
-type Compared = Pick<Payout, 'net_amount' | 'currency' | 'line_items'>
+type Compared = Pick<Payout, 'id' | 'net_amount' | 'currency' | 'line_items' | 'calculated_at' | 'recorded_at'>
 
 type Props = {
   readonly from: Compared
@@ -18,8 +19,9 @@ type Props = {
 
 export const ComparedPayouts = ({ from, to, periods }: Props) => {
   const words = texts.history
-  const rows = compareLines(from.line_items, to.line_items, periods === undefined)
+  const rows = compareLines(from, to, periods === undefined)
   const isSameCurrency = from.currency === to.currency
+  const heads = headsOf(periods)
   const [difference = ''] = withEqualDecimals([
     subtractAmount(to.net_amount, from.net_amount),
     from.net_amount,
@@ -27,6 +29,11 @@ export const ComparedPayouts = ({ from, to, periods }: Props) => {
   ])
   return (
     <>
+      {/* On paper, the fields that choose the two are not there. */}
+      <dl class="facts">
+        <Side head={heads[0]} payout={from} other={to} />
+        <Side head={heads[1]} payout={to} other={from} />
+      </dl>
       {isSameCurrency ? (
         <p class="compared">
           {words.difference}:{' '}
@@ -38,17 +45,30 @@ export const ComparedPayouts = ({ from, to, periods }: Props) => {
       ) : (
         <p class="notice">{words.otherCurrency(from.currency, to.currency)}</p>
       )}
-      {isSameCurrency && rows.length > 1 && <Kinds from={from} to={to} periods={periods} />}
-      {rows.length === 0 && <p>{words.same}</p>}
-      {rows.length > 0 && <Lines rows={rows} periods={periods} isSameCurrency={isSameCurrency} />}
+      {isSameCurrency && rows.length > 1 && <Kinds from={from} to={to} heads={heads} />}
+      {isSameCurrency && rows.length === 0 && <p>{words.same}</p>}
+      {rows.length > 0 && <Lines from={from} to={to} rows={rows} periods={periods} heads={heads} />}
     </>
   )
 }
 
+type SideProps = { readonly head: string; readonly payout: Compared; readonly other: Compared }
+
+const Side = ({ head, payout, other }: SideProps) => (
+  <>
+    <dt>{head}</dt>
+    <dd>
+      <Amount amount={payout.net_amount} column={[payout.net_amount, other.net_amount]} /> {payout.currency}{' '}
+      <IdText id={payout.id} /> <ShortInstant instant={payoutInstant(payout)} />
+    </dd>
+  </>
+)
+
 type Periods = readonly [from: string, to: string] | undefined
+type Heads = readonly [before: string, after: string]
 
 /** Of two columns: the names of the periods, if they tell the columns apart. */
-const headsOf = (periods: Periods): readonly [before: string, after: string] =>
+const headsOf = (periods: Periods): Heads =>
   periods === undefined || periods[0] === periods[1] ? [texts.history.before, texts.history.after] : periods
 
 /** In another period nothing was added or removed: the lines are others. */
@@ -58,7 +78,7 @@ const ofPeriods = (kind: LineDifference['kind'], [from, to]: readonly [string, s
 }
 
 /** The sums of earned, recovered and adjusted lines in both. Of one kind alone, the difference says it. */
-const Kinds = ({ from, to, periods }: Props) => {
+const Kinds = ({ from, to, heads: [before, after] }: Props & { readonly heads: Heads }) => {
   const sumOf = ({ line_items }: Compared, kind: string): string =>
     addAmounts(line_items.filter(({ category }) => category === kind).map(({ amount }) => amount))
   const present = new Set([...from.line_items, ...to.line_items].map(({ category }) => category))
@@ -67,7 +87,6 @@ const Kinds = ({ from, to, periods }: Props) => {
     .map(kind => ({ kind, before: sumOf(from, kind), after: sumOf(to, kind) }))
   if (rows.length < 2) return null
   const words = texts.history
-  const [before, after] = headsOf(periods)
   const even = withEqualDecimals(rows.flatMap(({ before, after }) => [before, after, subtractAmount(after, before)]))
   return (
     <Table
@@ -84,15 +103,17 @@ const Kinds = ({ from, to, periods }: Props) => {
   )
 }
 
-type LinesProps = {
+type LinesProps = Omit<Props, 'periods'> & {
   readonly periods: Periods
+  readonly heads: Heads
   readonly rows: readonly LineDifference[]
-  readonly isSameCurrency: boolean
 }
 
-const Lines = ({ rows, periods, isSameCurrency }: LinesProps) => {
-  const [before, after] = headsOf(periods)
+const Lines = ({ from, to, rows, periods, heads: [before, after] }: LinesProps) => {
   const words = texts.history
+  const isSameCurrency = from.currency === to.currency
+  const withCurrency = (head: string, { currency }: Compared): string =>
+    isSameCurrency ? head : words.inCurrency(head, currency)
   const amounts = rows.flatMap(({ before, after }) => [before ?? '0', after ?? '0'])
   const even = withEqualDecimals([...rows.map(({ difference }) => difference), ...amounts])
   const difference = {
@@ -120,8 +141,8 @@ const Lines = ({ rows, periods, isSameCurrency }: LinesProps) => {
           cell: ({ kind }) => (periods === undefined ? words[kind] : ofPeriods(kind, periods)),
         },
         { head: texts.words.deal, isPlain: true, cell: ({ line }) => <DealLink id={line.deal_id} /> },
-        { head: before, amount: row => row.before },
-        { head: after, amount: row => row.after },
+        { head: withCurrency(before, from), amount: row => row.before },
+        { head: withCurrency(after, to), amount: row => row.after },
         // Amounts of two currencies have no difference.
         ...(isSameCurrency ? [difference] : []),
       ]}
@@ -131,7 +152,8 @@ const Lines = ({ rows, periods, isSameCurrency }: LinesProps) => {
 
 type ChoiceProps = {
   readonly label: string
-  readonly value: string
+  /** The id of a payout; undefined if none is chosen. */
+  readonly value: string | undefined
   readonly options: readonly (readonly [id: string, text: string])[]
   readonly onChoice: (id: string) => void
 }
@@ -142,7 +164,8 @@ export const PayoutChoice = ({ label, value, options, onChoice }: ChoiceProps) =
   return (
     <div>
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={event => onChoice(event.currentTarget.value)}>
+      <select id={id} value={value ?? ''} onChange={event => onChoice(event.currentTarget.value)}>
+        {value === undefined && <option value="">{texts.compare.choose}</option>}
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}

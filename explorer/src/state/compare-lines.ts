@@ -2,12 +2,13 @@
  * In: the lines of two payouts. Out: the lines that differ: in the order of the later payout, then those that it lacks.
  * A line is the same if all but its id is the same: a recalculation may number all lines anew, so an id alone says
  * nothing. Of the others, a line is changed if the other payout has one with its deal, category and text, or, of the
- * same rep and period, with its id, deal and category.
+ * same rep and period, with its id, deal and category. A line in another currency is another line.
  */
 import type { Payout } from '../../../client/src/index.ts'
 import { subtractAmount } from '../amounts.ts'
 
 type LineItem = Payout['line_items'][number]
+type Lines = Pick<Payout, 'currency' | 'line_items'>
 export type LineDifference = {
   readonly id: string
   readonly line: LineItem
@@ -23,15 +24,12 @@ const idOf = ({ id, category, deal_id }: LineItem): string => JSON.stringify([id
 const contentOf = (line: LineItem): string => JSON.stringify([textOf(line), line.amount])
 
 /** @param isOneChain whether both are of one rep and period: then a line with the same id can be the same line */
-export const compareLines = (
-  from: readonly LineItem[],
-  to: readonly LineItem[],
-  isOneChain: boolean,
-): LineDifference[] => {
-  let [before, after] = [from, to]
+export const compareLines = (from: Lines, to: Lines, isOneChain: boolean): LineDifference[] => {
+  const isSameCurrency = from.currency === to.currency
+  let [before, after] = [from.line_items, to.line_items]
   /** Takes the pairs of lines with equal keys out of both payouts. */
   const take = (keyOf: (line: LineItem) => string): Map<LineItem, LineItem> => {
-    const found = pairs(before, after, keyOf)
+    const found = pairs(isSameCurrency ? before : [], after, keyOf)
     const earlier = new Set(found.values())
     before = before.filter(line => !earlier.has(line))
     after = after.filter(line => !found.has(line))

@@ -35,8 +35,11 @@ export const CompareView = ({ id }: { readonly id: string }) => {
   )
   const words = texts.compare
   const { to, all = [] } = reading.value ?? {}
-  const found = to && (all.find(({ id }) => id === address.from) ?? payoutBefore(to, all, names.periods))
+  const asked = address.from
+  const found = to && (asked === undefined ? payoutBefore(to, all, names.periods) : all.find(({ id }) => id === asked))
   const from = found === 'unknown' ? undefined : found
+  const whyNone =
+    asked === undefined ? (found === 'unknown' ? words.beforeUnknown : words.noneBefore) : words.ofOtherRep(asked)
   const periodOf = (payout: Payout): string => nameOfPeriod(names, payout.period_id)
   return (
     <>
@@ -47,23 +50,33 @@ export const CompareView = ({ id }: { readonly id: string }) => {
       {to !== undefined && (
         <section>
           <Choices to={to} from={from} all={all} names={names} />
-          {from === undefined && <p>{found === 'unknown' ? words.beforeUnknown : words.noneBefore}</p>}
-          {from !== undefined && (
-            <>
-              <p class="quiet">
-                {words.which(periodOf(from), periodOf(to))}{' '}
-                <Link to={{ view: 'payout', id: from.id }}>{words.explain(periodOf(from))}</Link>{' '}
-                <Link to={{ view: 'payout', id: to.id }}>{words.explain(periodOf(to))}</Link>
-              </p>
-              <ComparedPayouts
-                from={from}
-                to={to}
-                {...(from.period_id !== to.period_id && { periods: [periodOf(from), periodOf(to)] as const })}
-              />
-            </>
-          )}
+          {from === undefined ? <p>{whyNone}</p> : <Compared from={from} to={to} periodOf={periodOf} />}
         </section>
       )}
+    </>
+  )
+}
+
+type ComparedProps = {
+  readonly from: Payout
+  readonly to: Payout
+  readonly periodOf: (payout: Payout) => string
+}
+
+const Compared = ({ from, to, periodOf }: ComparedProps) => {
+  const words = texts.compare
+  const isOnePeriod = from.period_id === to.period_id
+  const periods = [periodOf(from), periodOf(to)] as const
+  // One name for both says nothing.
+  const [nameOfFrom, nameOfTo] = isOnePeriod ? [from.id, to.id] : periods
+  return (
+    <>
+      <p class="quiet">
+        {from.currency === to.currency && `${words.which(nameOfFrom, nameOfTo)} `}
+        <Link to={{ view: 'payout', id: from.id }}>{words.explain(nameOfFrom)}</Link>{' '}
+        <Link to={{ view: 'payout', id: to.id }}>{words.explain(nameOfTo)}</Link>
+      </p>
+      <ComparedPayouts from={from} to={to} {...(!isOnePeriod && { periods })} />
     </>
   )
 }
@@ -72,14 +85,12 @@ type ChoicesProps = Read & { readonly from: Payout | undefined; readonly names: 
 
 const Choices = ({ to, from, all, names }: ChoicesProps) => {
   const { address } = useReader()
-  const words = texts.compare
   const options = (latestPeriodFirst(all, names.periods) ?? all).map(
     ({ id, period_id, net_amount, currency }): readonly [string, string] => [
       id,
       `${nameOfPeriod(names, period_id)}: ${groupDigits(net_amount)} ${currency}`,
     ],
   )
-  const nothing: readonly [string, string] = ['', words.choose]
   const { from: _, ...others } = address
   const choose = (next: { readonly id: string; readonly from: string }): void => {
     location.hash = fragmentOf({ ...others, id: next.id, ...(next.from !== '' && { from: next.from }) })
@@ -88,8 +99,8 @@ const Choices = ({ to, from, all, names }: ChoicesProps) => {
     <form class="filters" aria-label={texts.views.compare} onSubmit={event => event.preventDefault()}>
       <PayoutChoice
         label={texts.history.from}
-        value={from?.id ?? ''}
-        options={from === undefined ? [nothing, ...options] : options}
+        value={from?.id}
+        options={options}
         onChoice={id => choose({ id: to.id, from: id })}
       />
       <PayoutChoice

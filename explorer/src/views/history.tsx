@@ -45,7 +45,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
           <Steps steps={steps} />
         </section>
       )}
-      {steps.length > 1 && <Comparison steps={steps} />}
+      {steps.length > 0 && <Comparison steps={steps} />}
     </>
   )
 }
@@ -107,16 +107,19 @@ const Replaced = ({ id }: { readonly id: string }) => (
   </>
 )
 
-/** Any two payouts of the history: the last two at first. */
+/** Any two payouts of the history: the last two at first. An address can name others. */
 const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const { address } = useReader()
   const words = texts.history
-  const byId = (id: string | undefined): PayoutStep | undefined => steps.find(step => step.id === id)
-  const to = byId(address.to) ?? steps.at(-1)
-  const from = byId(address.from) ?? steps[Math.max(0, steps.findIndex(({ id }) => id === to?.id) - 1)]
-  if (from === undefined || to === undefined) return null
+  const byId = (id: string): PayoutStep | undefined => steps.find(step => step.id === id)
+  const others = new Set([address.from, address.to].flatMap(id => (id === undefined || byId(id) ? [] : [id])))
+  if (steps.length < 2 && others.size === 0) return null
+  const to = address.to === undefined ? steps.at(-1) : byId(address.to)
+  const before = steps[Math.max(0, steps.findIndex(({ id }) => id === to?.id) - 1)]
+  const from = address.from === undefined ? before : byId(address.from)
   const choose = (field: 'from' | 'to', id: string): void => {
-    location.hash = fragmentOf({ ...address, from: from.id, to: to.id, [field]: id })
+    const chosen = { ...(from && { from: from.id }), ...(to && { to: to.id }), [field]: id }
+    location.hash = fragmentOf({ ...address, ...chosen })
   }
   const labels = labelsOf(steps.map(payoutInstant))
   const options = steps.map(({ id, net_amount, currency }, at): readonly [string, string] => [
@@ -127,10 +130,13 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
     <section>
       <h2>{words.compare}</h2>
       <form class="filters" aria-label={words.compare} onSubmit={event => event.preventDefault()}>
-        <PayoutChoice label={words.from} value={from.id} options={options} onChoice={id => choose('from', id)} />
-        <PayoutChoice label={words.to} value={to.id} options={options} onChoice={id => choose('to', id)} />
+        <PayoutChoice label={words.from} value={from?.id} options={options} onChoice={id => choose('from', id)} />
+        <PayoutChoice label={words.to} value={to?.id} options={options} onChoice={id => choose('to', id)} />
       </form>
-      <ComparedPayouts from={from} to={to} />
+      {[...others].map(id => (
+        <p key={id}>{words.notInHistory(id)}</p>
+      ))}
+      {from !== undefined && to !== undefined && <ComparedPayouts from={from} to={to} />}
     </section>
   )
 }

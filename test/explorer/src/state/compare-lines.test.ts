@@ -1,19 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { compareLines } from '../../../../explorer/src/state/compare-lines.ts'
 
-type Line = Parameters<typeof compareLines>[0][number]
+type Line = Parameters<typeof compareLines>[0]['line_items'][number]
 const line = (id: string, description: string, amount: string, more: Partial<Line> = {}): Line => ({
   ...{ id, category: 'earned', description, amount, deal_id: null },
   ...more,
 })
-const compared = (from: readonly Line[], to: readonly Line[], isOneChain = true) =>
-  compareLines(from, to, isOneChain).map(({ kind, line, before, after, difference }) => [
-    kind,
-    line.id,
-    before,
-    after,
-    difference,
-  ])
+const compared = (from: readonly Line[], to: readonly Line[], isOneChain = true, currency = 'EUR') =>
+  compareLines({ currency: 'EUR', line_items: [...from] }, { currency, line_items: [...to] }, isOneChain).map(
+    ({ kind, line, before, after, difference }) => [kind, line.id, before, after, difference],
+  )
 
 describe('the lines of two payouts', () => {
   test('that are equal but for their ids do not differ', () => {
@@ -73,5 +69,16 @@ describe('the lines of two payouts', () => {
     const [from, to] = [[line('line_1', 'Deal 17', '5.00')], [line('line_1', 'Deal 18', '7.00')]]
     expect(compared(from, to, false).map(([kind]) => kind)).toEqual(['added', 'removed'])
     expect(compared(from, to, true).map(([kind]) => kind)).toEqual(['changed'])
+  })
+
+  test('in another currency are others, also with the same id, text and digits', () => {
+    const lines = [line('line_1', 'Deal', '100.00'), line('line_2', 'Bonus', '5')]
+    expect(compared(lines, lines)).toEqual([])
+    expect(compared(lines, lines, true, 'USD').map(([kind, id]) => [kind, id])).toEqual([
+      ['added', 'line_1'],
+      ['added', 'line_2'],
+      ['removed', 'line_1'],
+      ['removed', 'line_2'],
+    ])
   })
 })
