@@ -113,7 +113,7 @@ export class StreamStore {
       limitBulks(async () => {
         // Not before: a request may wait here for long.
         await intact.renew(() => look(signal))
-        await request.beforeSending?.()
+        await request.assertUnpublished?.()
         return health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS)
       })
     this.sendWrite = createBatcher(bulks, sendBulk, this.refreshing.untilRefreshed)
@@ -242,13 +242,13 @@ type Parts = StoredStream & {
 export class PartitionStore {
   readonly published: PublishedPosition
   readonly #parts: Parts
-  /** That the position did not go back. */
-  readonly #own: Proof
+  /** That the position was not set back. */
+  readonly #notSetBack: Proof
 
   constructor(parts: Parts) {
     this.published = parts.published
     this.#parts = parts
-    this.#own = new Proof(parts.shared.context.elapsed)
+    this.#notSetBack = new Proof(parts.shared.context.elapsed)
   }
 
   /** Reads documents from the primaries of their shards, since decisions rest on them. */
@@ -284,7 +284,8 @@ export class PartitionStore {
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
-          request: request => shared.sendWrite({ ...request, beforeSending: () => this.#assertOwn(batch) }, signal),
+          request: request =>
+            shared.sendWrite({ ...request, assertUnpublished: () => this.#assertUnpublished(batch) }, signal),
           getDocuments: this.#get,
           pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
           count: (outcome, items) => stream.onWritten(outcome, items),
@@ -310,13 +311,13 @@ export class PartitionStore {
   }
 
   /**
-   * @param batch that is to be written: this process has published nothing of it
+   * Checks that no other owner of the partition has published a record of the batch. This process has published none.
    * @throws PublishedByAnother; Unanswered for OVERLAP_MS if another owner has published a part of it: it publishes the
    *   rest, or the group takes the partition from one of both
    */
-  async #assertOwn(batch: { first: number; last: number; overlapsSince: number | undefined }): Promise<void> {
+  async #assertUnpublished(batch: { first: number; last: number; overlapsSince: number | undefined }): Promise<void> {
     const position = (): number => this.published.current().position
-    await this.#own.renew(this.published.readAgain)
+    await this.#notSetBack.renew(this.published.readAgain)
     if (position() > batch.first && position() <= batch.last) await this.published.readAgain()
     if (position() > batch.last) throw new PublishedByAnother()
     if (position() <= batch.first) return

@@ -37,8 +37,8 @@ export type Request = {
   readonly check?: (answer: Answer) => void
   /** A question that a proxy need not permit: its own 400 or 404 counts as an answer, which tells nothing. */
   readonly isOptional?: boolean
-  /** The sender of bulk requests calls it when it sends the request, which may be long after it was made. */
-  readonly beforeSending?: () => Promise<void>
+  /** Throws if another owner has published what is written. Called last: a request may wait in `StreamStore`. */
+  readonly assertUnpublished?: () => Promise<void>
 }
 
 /**
@@ -320,10 +320,10 @@ export const bulks: BatchableKind = {
   smallSize: SMALL_BULK_BYTES,
   maxSize: BATCHED_BYTES,
   combine: requests => {
-    const looks = requests.flatMap(({ beforeSending }) => beforeSending ?? [])
     const bulk = Buffer.concat(requests.flatMap(({ bulk: one }) => one ?? []))
-    const together = async (): Promise<void> => void (await Promise.all(looks.map(look => look())))
-    return { ...requests[0], bulk, ...(looks.length > 0 && { beforeSending: together }) }
+    const asserts = requests.flatMap(({ assertUnpublished }) => assertUnpublished ?? [])
+    const assertUnpublished = async (): Promise<void> => void (await Promise.all(asserts.map(assert => assert())))
+    return { ...requests[0], bulk, ...(asserts.length > 0 && { assertUnpublished }) }
   },
   divide: (answer, requests) => {
     const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
