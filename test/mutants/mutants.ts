@@ -204,8 +204,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a position goes back when another owner was ahead',
     inside: 'mergePositions',
-    find: '  const further = b.position > a.position ? b : a',
-    replace: '  const further = b',
+    find: '  const further = wanted.position > known.position ? wanted : known',
+    replace: '  const further = wanted',
   },
   {
     name: 'a position is written without a check of its seq_no',

@@ -64,9 +64,7 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
   const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
   await steps.times.read()
-  // A stored `serve_from` is left to those who set it: `adopt` and a start set it anew, also to a lower offset. Ours
-  // stays 0: `mergePositions` takes the higher one, so that each write has the one that was just read.
-  let wanted = { ...stored.position, serve_from: 0 }
+  let wanted = stored.position
   const current = (): PublishedState => withTime(stored.position, steps.times.of(partition))
   let running: Promise<void> = Promise.resolve()
 
@@ -93,16 +91,14 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
     running = running.catch(() => undefined).then(step)
     return running
   }
-  const want = (further: (known: PublishedState) => PublishedState): Promise<void> => {
-    const known = { ...mergePositions(current(), wanted), serve_from: wanted.serve_from }
-    wanted = mergePositions(known, further(known))
-    return inTurn(writeWantedPosition)
-  }
 
   return {
     current,
-    advance: (further, isAhead = false) =>
-      want(known => ({ ...known, ...further, ...(isAhead && { taken_back: takenBack(known) + 1 }) })),
+    advance: (further, isAhead = false) => {
+      const known = mergePositions(current(), wanted)
+      wanted = mergePositions(known, { ...known, ...further, ...(isAhead && { taken_back: takenBack(known) + 1 }) })
+      return inTurn(writeWantedPosition)
+    },
     advanceTime: (time, isAhead = false) => {
       const { position } = stored.position
       const taken_back = takenBack(current()) + (isAhead ? 1 : 0)
@@ -146,26 +142,24 @@ const assertMonotonic = (
 /** How often a time was taken back because clocks had been ahead. Readers detect a stale read by it. */
 const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back
 
-/** Combines two views of one position. `at` and `last` (offset and hash of the last record) are of the further one. */
-const mergePositions = (a: PublishedState, b: PublishedState): PublishedState => {
-  const further = b.position > a.position ? b : a
-  const later = isLaterTime(b, a) ? b : a
+/**
+ * Combines two views of one position. `at` and `last` (offset and hash of the last record) are of the further one.
+ * `serve_from` is the known one: only `adopt` and a start of a projector set it, also to a lower offset.
+ */
+const mergePositions = (known: PublishedState, wanted: PublishedState): PublishedState => {
+  const further = wanted.position > known.position ? wanted : known
+  const later = isLaterTime(wanted, known) ? wanted : known
   return {
     ...further,
     time: later.time,
-    serve_from: Math.max(a.serve_from, b.serve_from),
+    serve_from: known.serve_from,
     ...(later.taken_back !== undefined && { taken_back: later.taken_back }),
   }
 }
 
 const isReached = (stored: PublishedState, wanted: PublishedState): boolean => {
   const both = mergePositions(stored, wanted)
-  return (
-    stored.position >= wanted.position &&
-    stored.serve_from >= wanted.serve_from &&
-    stored.time === both.time &&
-    takenBack(stored) === takenBack(both)
-  )
+  return stored.position >= wanted.position && stored.time === both.time && takenBack(stored) === takenBack(both)
 }
 
 export type PublishedTimes = {
