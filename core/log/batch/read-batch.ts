@@ -243,7 +243,7 @@ class Slicer {
    */
   async slice(from: number, isToEnd: boolean, onChunk: (bytes: number) => void): Promise<Slice> {
     const { count } = this.#batch
-    const slice = new Gathering()
+    const slice = new GrowingSlice()
     let fault: Undecodable | undefined
     const read = (): void => {
       try {
@@ -291,7 +291,7 @@ class Slicer {
     return chunk.subarray(dropped, chunk.length - Math.max(0, this.#total - BATCH_BYTES_MAX))
   }
 
-  #readHeld(from: number, slice: Gathering, isToEnd: boolean): void {
+  #readHeld(from: number, slice: GrowingSlice, isToEnd: boolean): void {
     const [part = NONE] = this.#parts
     const bytes = this.#parts.length === 1 ? part : Buffer.concat(this.#parts)
     const rest = bytes.subarray(this.#readAll(bytes, from, slice, isToEnd))
@@ -302,7 +302,7 @@ class Slicer {
   }
 
   /** Reads all whole records, or those of the slice. Returns the number of bytes that it has read. */
-  #readAll(bytes: Buffer, from: number, slice: Gathering, isToEnd: boolean): number {
+  #readAll(bytes: Buffer, from: number, slice: GrowingSlice, isToEnd: boolean): number {
     const { count, first, last, time } = this.#batch
     const layout = this.#layout
     let at = 0
@@ -328,7 +328,7 @@ class Slicer {
       readLayout(bytes, reader.at, end, layout)
       if (layout.delta <= this.#before || first + layout.delta > last) throw new Undecodable('records_malformed')
       const offset = first + layout.delta
-      if (offset >= from && !slice.isFull && !slice.hasNoRoomFor(size)) {
+      if (offset >= from && !slice.hasNoRoomFor(size)) {
         const begin = { index: this.#index, position: this.#position, before: this.#before, offset }
         slice.add(recordOf(bytes, end, layout, first, time), begin)
       }
@@ -345,8 +345,8 @@ class Slicer {
 
 const NONE = Buffer.alloc(0)
 
-/** The records of a slice. */
-class Gathering {
+/** Records of one batch of the log, until they are a `Slice`. */
+class GrowingSlice {
   readonly records: RawRecord[] = []
   /** Whether there was a record that found no room. */
   isFull = false

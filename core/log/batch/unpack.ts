@@ -114,7 +114,7 @@ export class Unpacker {
   async *#read(start: number, batches: readonly LogBatch[]): AsyncGenerator<Batch> {
     let from = start
     let next = start
-    let gathered = new Gathered(start)
+    let gathered = new RecordsToPassOn(start)
     for (const { kind, batch } of batches) {
       if (!batch.isIntact) {
         if (next > from) yield gathered.upTo(next)
@@ -128,7 +128,7 @@ export class Unpacker {
       // only.
       if ((batch.codec !== 0 && gathered.bytes > 0) || (next > from && gathered.epoch !== batch.epoch)) {
         yield gathered.upTo(next)
-        gathered = new Gathered(next)
+        gathered = new RecordsToPassOn(next)
         from = next
       }
       try {
@@ -142,7 +142,7 @@ export class Unpacker {
             if (gathered.bytes < FETCH_PARTITION_BYTES) continue
             yield gathered.upTo(record.offset + 1)
             from = record.offset + 1
-            gathered = new Gathered(from)
+            gathered = new RecordsToPassOn(from)
           }
           gathered.sawBatch(batch)
           next = part.end
@@ -209,8 +209,8 @@ const passedOver = async (
   return { records: [], end, ...(missing !== undefined && { missing }) }
 }
 
-/** Records of consecutive batches, to be passed on together. */
-class Gathered {
+/** Records of consecutive batches of the log, until they are passed on together as one `Batch`. */
+class RecordsToPassOn {
   readonly #from: number
   readonly #records: RawRecord[] = []
   #isTransaction = false
