@@ -32,15 +32,15 @@ test.skipIf(!canRunSeveralNodes)(
     const readable = async () => (await admin.fetchTopicOffsets(events))[0]?.high
 
     await publish(-1)
-    expect([await readable(), await cluster.writtenEnds([0])]).toEqual(['1', new Map([[0, 1]])])
+    expect([await readable(), await cluster.logEnds([0])]).toEqual(['1', new Map([[0, 1]])])
     const leader = await brokers.leader({ events, admin, ...topics }, 0)
     const follower = brokers.nodes.find(node => node !== leader)
     await follower?.kill()
     await publish(1)
-    expect([await readable(), await cluster.writtenEnds([0])]).toEqual(['1', new Map([[0, 2]])])
+    expect([await readable(), await cluster.logEnds([0])]).toEqual(['1', new Map([[0, 2]])])
 
     await follower?.restart()
     await eventually(async () => expect(await readable()).toBe('2'), { within: START_SEVERAL_MS })
-    expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, 2]]))
+    expect(await cluster.logEnds([0])).toEqual(new Map([[0, 2]]))
   },
 )

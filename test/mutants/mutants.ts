@@ -38,13 +38,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
     inside: 'PartitionFlow.#decideAll',
-    find: '        this.#inOrder.push(write, done, this.#searchable(write, done))\n',
+    find: '        this.#inOrder.push(write, done, this.#untilSearchable(write, done))\n',
     replace:
-      '        this.#inOrder.push(write, done, this.#searchable(write, done))\n        void this.#parts.stream.commit(write.end)\n',
+      '        this.#inOrder.push(write, done, this.#untilSearchable(write, done))\n        void this.#parts.stream.commit(write.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',
-    inside: 'PartitionFlow.#searchable',
+    inside: 'PartitionFlow.#untilSearchable',
     find: '      await store.refresh(',
     replace: '      void store.refresh(',
   },
@@ -68,7 +68,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a batch that is written last delays its refresh as if the batches behind it were not written',
-    inside: 'PartitionFlow.#searchable',
+    inside: 'PartitionFlow.#untilSearchable',
     find: 'Math.max(write.end, this.#inOrder.writtenTo)',
     replace: 'write.end',
   },
@@ -80,7 +80,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a batch waits until the batches before it are searchable',
-    inside: 'PartitionFlow.#searchable',
+    inside: 'PartitionFlow.#untilSearchable',
     find: '      await written\n',
     replace: '      await written\n      await this.#publishing\n',
   },

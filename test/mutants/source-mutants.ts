@@ -207,19 +207,19 @@ export const sourceMutants: readonly Mutant[] = [
   {
     name: 'the published time counts as known that came while the ends were read',
     inside: 'watchEnds',
-    find: 'writtenOf(partition, ends), publishedUntil)',
-    replace: 'writtenOf(partition, ends))',
+    find: 'logEndOf(partition, ends), publishedUntil }',
+    replace: 'logEndOf(partition, ends), publishedUntil: flow.progress.publishedUntil }',
   },
   {
     name: 'a time is published although records are behind an open transaction',
-    inside: 'PartitionFlow.sawEnd',
-    find: 'this.#included.sawEnd(written, clocks, known)',
-    replace: 'this.#included.sawEnd(Math.min(written, end), clocks, known)',
+    inside: 'PartitionFlow.sawClocks',
+    find: 'this.#included.sawEnd(logEnd, clocks, publishedUntil)',
+    replace: 'this.#included.sawEnd(Math.min(logEnd, end), clocks, publishedUntil)',
   },
   {
     name: 'an end that is not known is an observation, which no position reaches',
-    inside: 'PartitionFlow.sawEnd',
-    find: 'if (Number.isFinite(written)) ',
+    inside: 'PartitionFlow.sawClocks',
+    find: 'if (Number.isFinite(logEnd)) ',
     replace: '',
   },
   {

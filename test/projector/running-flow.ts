@@ -22,6 +22,17 @@ export const batchOf = (from: number, events: readonly Event[], end = from + eve
 /** A reading of clocks that agree. */
 export const both = (time: number) => ({ reached: time, latest: time })
 
+/** Tells a flow of the end of its partition, with a reading of the clocks. */
+export const lookAt = (
+  flow: PartitionFlow,
+  end: number,
+  clocks: ReturnType<typeof both>,
+  { logEnd = end, publishedUntil = flow.progress.publishedUntil } = {},
+): void => {
+  flow.sawEnd(end)
+  flow.sawClocks(clocks, { end, logEnd, publishedUntil })
+}
+
 export const repsOf = (from: number, count: number): Batch =>
   batchOf(
     from,

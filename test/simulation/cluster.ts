@@ -127,7 +127,7 @@ export const openSimulatedCluster = (
   return {
     onLeader: (_, ask) => ask(one),
     onCoordinator: (_, ask) => ask(one),
-    writtenEnds: partitions =>
+    logEnds: partitions =>
       step(() => new Map(partitions.map(number => [number, partitionsNow()[number]?.entries.length ?? 0]))),
     disconnect: async () => undefined,
   }

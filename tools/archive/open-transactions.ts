@@ -11,7 +11,7 @@ export type OpenTransactions = () => Promise<readonly number[]>
 /** @param partitions their number */
 export const openTransactionsOf =
   (
-    cluster: Pick<LogCluster, 'writtenEnds'>,
+    cluster: Pick<LogCluster, 'logEnds'>,
     admin: Parameters<typeof fetchEndOffsets>[0],
     topic: string,
     partitions: number,
@@ -19,7 +19,7 @@ export const openTransactionsOf =
   async () => {
     const all = partitionsOf({ partitions })
     // First: of a transaction that ends meanwhile, the second answer has the records.
-    const written = await cluster.writtenEnds(all)
+    const written = await cluster.logEnds(all)
     const ends = await fetchEndOffsets(admin, topic)
     return all.filter(partition => isHidden(partition, written, ends))
   }
@@ -32,7 +32,7 @@ const isHidden = (partition: number, written: Written, ends: readonly number[]):
 
 /** A topic, the connections to it, and the number of its partitions. */
 export type AskedTopic = {
-  readonly cluster: Pick<LogCluster, 'writtenEnds'>
+  readonly cluster: Pick<LogCluster, 'logEnds'>
   readonly admin: Parameters<typeof fetchEndOffsets>[0]
   readonly topic: string
   readonly partitions: number
@@ -40,7 +40,7 @@ export type AskedTopic = {
 
 /** The ends of these partitions that are known now. One leader that does not answer hides no end of the others. */
 const writtenIn = async ({ cluster }: AskedTopic, partitions: readonly number[]): Promise<Written> => {
-  const ask = (asked: readonly number[]): Promise<Written> => cluster.writtenEnds(asked).catch(() => new Map())
+  const ask = (asked: readonly number[]): Promise<Written> => cluster.logEnds(asked).catch(() => new Map())
   const told = await ask(partitions)
   if (told.size > 0) return told
   const each = await Promise.all(partitions.map(partition => ask([partition])))

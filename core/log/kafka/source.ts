@@ -21,7 +21,7 @@ export type SourceAdmin = Pick<
 export type GenerationBody = GenerationDocument['body']
 
 /**
- * `end` is the last stable offset: records from there on may still be aborted. `written`: the end with all records that
+ * `end` is the last stable offset: records from there on may still be aborted. `logEnd`: the end with all records that
  * the leader has. Nobody can read those of open transactions, those behind them, and those that too few replicas have.
  * Absent in a log without such records; infinite if it is not known now.
  */
@@ -29,7 +29,7 @@ export type Ends = readonly {
   readonly partition: number
   readonly low: number
   readonly end: number
-  readonly written?: number
+  readonly logEnd?: number
 }[]
 
 /** The log of a projection. Another topic of the same name has another id; absent if the brokers have no topic ids. */

@@ -28,8 +28,8 @@ export type LastRecordReader = {
    * @throws StopError `source_changed`, `records_deleted`; the error of the Kafka client
    */
   readonly verify: (known: KnownRecords, onFurther?: () => void) => Promise<void>
-  /** As `writtenEnds` of the cluster. @throws the error of the client */
-  readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
+  /** As `logEnds` of the cluster. @throws the error of the client */
+  readonly logEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   /** Closes the connections. The next verification opens new ones. */
   readonly close: () => Promise<void>
 }
@@ -142,11 +142,11 @@ export const createLastRecordReader = (
   }
   return {
     verify: (known, onFurther) => orClose(verify(known, onFurther)),
-    writtenEnds: async partitions => {
+    logEnds: async partitions => {
       // Connections that are opened after the stop would be closed by nobody.
       signal.throwIfAborted()
       opened ??= openAgain()
-      return orClose(opened.cluster.then(cluster => cluster.writtenEnds(partitions)))
+      return orClose(opened.cluster.then(cluster => cluster.logEnds(partitions)))
     },
     close,
   }

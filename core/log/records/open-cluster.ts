@@ -93,7 +93,7 @@ export type LogCluster = {
    * and those that too few replicas have, so that nobody can read them yet. Tries once.
    * A leader that was replaced, and is cut off, tells an end that counts for at most LEADERS_TRUSTED_MS.
    */
-  readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
+  readonly logEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   readonly disconnect: () => Promise<void>
 }
 
@@ -205,7 +205,7 @@ export const openCluster = async (
       withRetries(async () =>
         ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
       ),
-    writtenEnds: async partitions => {
+    logEnds: async partitions => {
       if (elapsed() - leaders.askedAt >= LEADERS_ASKED_MS) await askWhoLeads()
       const { led: allLed, askedAt } = leaders
       const asked = allLed.filter(({ partitionId }) => partitions.includes(partitionId))

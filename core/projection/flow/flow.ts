@@ -73,6 +73,15 @@ type PartitionProgress = {
   readonly publishedUntil: number
 }
 
+type SeenEnds = {
+  /** The end for readers. */
+  readonly end: number
+  /** The end with the records that nobody can read yet; infinite if it is not known. */
+  readonly logEnd: number
+  /** The published time as it was known when the clocks were read. */
+  readonly publishedUntil: number
+}
+
 export class PartitionFlow {
   readonly #parts: FlowParts
   readonly #limits: FlowLimits
@@ -128,21 +137,15 @@ export class PartitionFlow {
     return 'taken'
   }
 
-  /**
-   * The partition ended at `end` after the clocks were read. Without clocks, no time can be published.
-   * @param written the end with records that were published, and that nobody can read yet
-   * @param known the published time as it was known when the clocks were read
-   */
-  sawEnd(
-    end: number,
-    clocks: ClockReading | undefined,
-    written = end,
-    known = this.#parts.store.published.current().time,
-  ): void {
+  /** The partition ends at `end`; in a replay, the part of it that is read. */
+  sawEnd(end: number): void {
     this.#end = Math.max(end, this.#readTo)
-    if (clocks === undefined) return
+  }
+
+  /** The clocks were read, then these ends. Their time is published once the position has reached `logEnd`. */
+  sawClocks(clocks: ClockReading, { end, logEnd, publishedUntil }: SeenEnds): void {
     // An end that is not known is no observation: no position would reach it, and those before are still good.
-    if (Number.isFinite(written)) this.#included.sawEnd(written, clocks, known)
+    if (Number.isFinite(logEnd)) this.#included.sawEnd(logEnd, clocks, publishedUntil)
     const { store } = this.#parts
     const { position } = store.published.current()
     if (position < end || this.#closed) return
@@ -173,8 +176,8 @@ export class PartitionFlow {
         const send = store.packBatch(decided.documents, write.last?.last ?? null)
         for (const full of this.#writesInFlight()) await full
         if (this.#closed) return undefined
-        const done = this.#written(decided, write, send())
-        this.#inOrder.push(write, done, this.#searchable(write, done))
+        const done = this.#untilWritten(decided, write, send())
+        this.#inOrder.push(write, done, this.#untilSearchable(write, done))
         this.#keepPublishing()
         // In an object, so that `await` does not wait for the write.
         return { done }
@@ -183,7 +186,7 @@ export class PartitionFlow {
   }
 
   /** Resolves when the documents of the batch are written. */
-  #written({ batch, acknowledge }: DecidedBatch, write: BatchWrite, sending: Promise<void>): Promise<void> {
+  #untilWritten({ batch, acknowledge }: DecidedBatch, write: BatchWrite, sending: Promise<void>): Promise<void> {
     const bytes = bytesOfAll(batch.records)
     return this.#run(async () => {
       await sending
@@ -194,7 +197,7 @@ export class PartitionFlow {
   }
 
   /** Resolves when lists find the documents of the batch. */
-  #searchable(write: BatchWrite, written: Promise<void>): Promise<void> {
+  #untilSearchable(write: BatchWrite, written: Promise<void>): Promise<void> {
     const { store } = this.#parts
     return this.#run(async () => {
       await written
@@ -279,8 +282,8 @@ export class PartitionFlow {
    * A refresh waits for half of the time until all is written. So refreshes are rare while much is left, when nobody
    * waits for single records, and the less is left, the sooner the next one comes.
    */
-  #refreshDelay(written: number): number {
-    return Math.min(REFRESH_DELAY_MAX_MS, this.#catchUp.left(written, this.#end) / 2)
+  #refreshDelay(writtenTo: number): number {
+    return Math.min(REFRESH_DELAY_MAX_MS, this.#catchUp.left(writtenTo, this.#end) / 2)
   }
 
   #positionAfter(group: Publishable): FurtherPosition {
@@ -363,8 +366,8 @@ class CatchUp {
     if (end <= position) return 0
     const now = this.#mark(position)
     const passed = Math.max(1, now.at - this.#before.at)
-    const written = Math.max(1, now.position - this.#before.position)
-    return ((end - position) * passed) / written
+    const records = Math.max(1, now.position - this.#before.position)
+    return ((end - position) * passed) / records
   }
 
   #mark(position: number): Mark {

@@ -66,12 +66,12 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
     verify: (known, onFurther) => lastRecords.verify(known, onFurther).catch(asUnanswered),
     ends: async () => {
       const numbers = Array.from({ length: partitions }, (_, partition) => partition)
-      const [ends, written] = await Promise.all([
+      const [ends, logEnds] = await Promise.all([
         endsOf(admin, topic),
-        lastRecords.writtenEnds(numbers).catch(() => undefined),
+        lastRecords.logEnds(numbers).catch(() => undefined),
       ])
-      tellUnknown(numbers.every(partition => written?.has(partition)))
-      return ends.map(of => ({ ...of, written: written?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
+      tellUnknown(numbers.every(partition => logEnds?.has(partition)))
+      return ends.map(of => ({ ...of, logEnd: logEnds?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
     },
     open: async (given, signal) => {
       stopping = signal

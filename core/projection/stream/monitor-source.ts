@@ -130,9 +130,12 @@ const watchEnds = async (
         assertNotTruncated(identity.topic, partition, publishedTo, ends)
         const end = endOfPartition(partition, ends)
         const wanted = endWithin(partition, end, bounds)
-        // Records after a bound are not included, so no time can be published.
-        if (assignment.isTrusted(partition) && verification.isFresh())
-          flow.sawEnd(wanted, wanted === end ? reading : undefined, writtenOf(partition, ends), publishedUntil)
+        if (assignment.isTrusted(partition) && verification.isFresh()) {
+          flow.sawEnd(wanted)
+          // Records after a bound are not included, so no time can be published.
+          if (reading !== undefined && wanted === end)
+            flow.sawClocks(reading, { end, logEnd: logEndOf(partition, ends), publishedUntil })
+        }
         void committer.offer(partition, publishedTo)
       }
       looks.readAt = elapsed()
@@ -149,9 +152,9 @@ const watchEnds = async (
 }
 
 /** Returns the end that the position must reach before a time may be published. */
-const writtenOf = (partition: number, ends: Ends): number | undefined => {
-  const found = ends.find(candidate => candidate.partition === partition)
-  return found?.written === undefined ? undefined : Math.max(found.end, found.written)
+const logEndOf = (partition: number, ends: Ends): number => {
+  const end = endOfPartition(partition, ends)
+  return Math.max(end, ends.find(candidate => candidate.partition === partition)?.logEnd ?? end)
 }
 
 /** Fails the stream when nothing moves although it could. */

@@ -221,8 +221,8 @@ const searchesOf = (running: Running, { clock, engine, faults }: Omit<Services, 
 /** In these worlds, entries behind the end are not published yet. They are of no open transaction. */
 const publishedOnly = (cluster: LogCluster, broker: Broker, topic: string): LogCluster => ({
   ...cluster,
-  writtenEnds: async partitions => {
-    const written = await cluster.writtenEnds(partitions)
+  logEnds: async partitions => {
+    const written = await cluster.logEnds(partitions)
     return new Map([...written.keys()].map(number => [number, broker.topic(topic).partitions[number]?.end ?? 0]))
   },
 })

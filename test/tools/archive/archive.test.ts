@@ -54,7 +54,7 @@ const writtenTo = (end: number) => async (partitions: readonly number[]) =>
   new Map(partitions.map(partition => [partition, end]))
 const cluster = {
   onLeader: async (_: number, ask: (leader: { fetch: typeof fetch }) => unknown) => ask({ fetch }),
-  writtenEnds: writtenTo(RECORDS),
+  logEnds: writtenTo(RECORDS),
   disconnect: async () => undefined,
 } as unknown as LogCluster
 
@@ -147,7 +147,7 @@ test.for([
     })
     const cluster = {
       onLeader: async (partition: number, ask: (one: ReturnType<typeof leader>) => unknown) => ask(leader(partition)),
-      writtenEnds: writtenTo(RECORDS),
+      logEnds: writtenTo(RECORDS),
       disconnect: async () => undefined,
     } as unknown as LogCluster
     const kafka = { admin: () => adminOf(2) } as unknown as Kafka
@@ -191,7 +191,7 @@ const logThatEndsAt = (ends: readonly number[], value = 'a') => {
   }
   return {
     onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),
-    writtenEnds: writtenTo(0),
+    logEnds: writtenTo(0),
     disconnect: async () => undefined,
   } as unknown as LogCluster
 }
@@ -222,7 +222,7 @@ test('a new leader that says for a moment that the log ends before the archive e
 test('a run names transactions that stay open, and ends as failed: records behind them are not archived', async t => {
   const { steps } = await setUp(t)
   const said: string[] = []
-  const open = { ...logThatEndsAt([3]), writtenEnds: writtenTo(5) }
+  const open = { ...logThatEndsAt([3]), logEnds: writtenTo(5) }
   const run = (cluster: LogCluster, end: number) =>
     archiveOnce({ ...steps, say: line => void said.push(line) }, cluster, end)
   expect(await run(open, 3)).toBe(exitCodes.failed)
@@ -230,7 +230,7 @@ test('a run names transactions that stay open, and ends as failed: records behin
     ['events', 'keys'].map(topic => expect.stringContaining(`open transactions in partition 0 of ${topic}: `)),
   )
   said.length = 0
-  expect(await run({ ...logThatEndsAt([3, 5]), writtenEnds: writtenTo(5) }, 5)).toBe(exitCodes.done)
+  expect(await run({ ...logThatEndsAt([3, 5]), logEnds: writtenTo(5) }, 5)).toBe(exitCodes.done)
   expect(said.join()).not.toContain('transactions')
 })
 
@@ -242,7 +242,7 @@ test('a run reads what an open transaction hid, if it ends within a few seconds'
     answerOf(Number(topics[0]?.partitions[0]?.fetchOffset), end, { timestamp: -1, value: null })
   const log = {
     onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),
-    writtenEnds: writtenTo(5),
+    logEnds: writtenTo(5),
     disconnect: async () => undefined,
   } as unknown as LogCluster
   const sleep = async (): Promise<void> => {
@@ -257,7 +257,7 @@ test('a run reads what an open transaction hid, if it ends within a few seconds'
 test('a run that never learns whether transactions are open has copied what it can read, and ends as failed', async t => {
   const { steps } = await setUp(t)
   const said: string[] = []
-  const log = { ...logThatEndsAt([3]), writtenEnds: () => Promise.reject(new Error('away')) }
+  const log = { ...logThatEndsAt([3]), logEnds: () => Promise.reject(new Error('away')) }
   expect(await archiveOnce({ ...steps, say: line => void said.push(line) }, log, 3)).toBe(exitCodes.failed)
   expect(said.at(-1)).toContain('it is not known whether transactions are open in partition 0 of keys: ')
   expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(3)
@@ -271,7 +271,7 @@ test('a run that follows names a transaction that is open at two looks', async t
     said.push(line)
     if (line.startsWith('open transactions in partition 0 of keys')) stopping.abort()
   }
-  const log = { ...logThatEndsAt([3]), writtenEnds: writtenTo(5) }
+  const log = { ...logThatEndsAt([3]), logEnds: writtenTo(5) }
   const options = { to: ['other'], follow: true, maxRate: Number.POSITIVE_INFINITY, json: false }
   const { signal } = stopping
   expect(await archive(options, { ...steps, say, signal, openCluster: async () => log })).toBe(exitCodes.done)
@@ -325,7 +325,7 @@ test('a flood of batches that nobody can read, or of records that say so, gets a
   }
   const flooded = {
     onLeader: async (_: number, ask: (one: typeof leader) => unknown) => ask(leader),
-    writtenEnds: writtenTo(0),
+    logEnds: writtenTo(0),
     disconnect: async () => undefined,
   } as unknown as LogCluster
   const said: string[] = []

@@ -6,7 +6,7 @@ import { endsWithWritten, openTransactionsOf, textOfOpen } from '../../../tools/
 /** @param written ends with the records of open transactions; @param ends those without */
 const openIn = (written: readonly number[], ends: readonly number[], onAsked: () => void = () => undefined) => {
   const cluster = {
-    writtenEnds: async (partitions: readonly number[]) => {
+    logEnds: async (partitions: readonly number[]) => {
       onAsked()
       return new Map(partitions.flatMap(partition => (partition in written ? [[partition, written[partition]]] : [])))
     },
@@ -27,13 +27,13 @@ test('a transaction that ends between both answers is not open: its records can 
   expect(await openIn([6], ends, () => void ends.splice(0, 1, 8))).toEqual([])
 })
 
-/** Looks up to four times. @param writtenEnds what Kafka tells at a look; it may throw */
+/** Looks up to four times. @param logEnds what Kafka tells at a look; it may throw */
 const hiddenIn = async (
   ends: readonly number[],
-  writtenEnds: (partitions: readonly number[], looks: number) => ReadonlyMap<number, number>,
+  logEnds: (partitions: readonly number[], looks: number) => ReadonlyMap<number, number>,
 ) => {
   let looks = 1
-  const cluster = { writtenEnds: async (partitions: readonly number[]) => writtenEnds(partitions, looks) }
+  const cluster = { logEnds: async (partitions: readonly number[]) => logEnds(partitions, looks) }
   const offsets = () => ends.map((end, partition) => ({ partition, offset: `${end}`, low: '0', high: `${end}` }))
   const admin = { fetchTopicOffsets: async () => offsets() } as unknown as Admin
   const found = await endsWithWritten({ cluster, admin, topic: 'old', partitions: ends.length }, 4, async () => {

@@ -59,7 +59,7 @@ const setUp = async (t: Scope) => {
             return { responses: [{ partitions: [{ messages, lastStableOffset: `${values.length}` }] }] }
           },
         }),
-      writtenEnds: async (asked: readonly number[]) => new Map(asked.map(partition => [partition, 0])),
+      logEnds: async (asked: readonly number[]) => new Map(asked.map(partition => [partition, 0])),
       disconnect: async () => undefined,
     }) as unknown as LogCluster
   let milliseconds = 0

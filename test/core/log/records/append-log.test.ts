@@ -39,7 +39,7 @@ const clusterWith = (failures: number, isBlocked = false) => {
   const cluster: LogCluster = {
     onLeader: (_, ask) => ask(broker as LogBroker),
     onCoordinator: ask,
-    writtenEnds: () => Promise.reject(new Error('not used')),
+    logEnds: () => Promise.reject(new Error('not used')),
     disconnect: async () => undefined,
   }
   return { seen, cluster }

@@ -48,7 +48,7 @@ const topic = (
     return {
       onLeader: (_, ask) => ask({ fetch } as LogBroker),
       onCoordinator: () => Promise.reject(new Error('not used')),
-      writtenEnds: async partitions => {
+      logEnds: async partitions => {
         told.push(`ends of ${partitions.join()}`)
         if (partitions.length === 0) throw new Error('away')
         return new Map(partitions.map(partition => [partition, 7]))
@@ -73,10 +73,10 @@ const fetchedBy = (epoch: number, entries: readonly Entry[]) => {
 const sixRecords = Array.from({ length: 6 }, (_, offset) => entryAt(offset))
 
 test('the ends with open transactions are read over the same connections, which are closed after a failure', async () => {
-  const { verify, writtenEnds, told } = topic()
+  const { verify, logEnds, told } = topic()
   await verify([lastAt(5)])
-  expect(await writtenEnds([0, 1])).toEqual(new Map([0, 1].map(partition => [partition, 7])))
-  await expect(writtenEnds([])).rejects.toThrow('away')
+  expect(await logEnds([0, 1])).toEqual(new Map([0, 1].map(partition => [partition, 7])))
+  await expect(logEnds([])).rejects.toThrow('away')
   expect(told).toEqual(['open t', 'id: 0 at 5', 'ends of 0,1', 'ends of ', 'abort', 'disconnect'])
 })
 

@@ -152,34 +152,34 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
 
 test('the end of a partition is that of the log of its leader, with records that nobody can read yet', async t => {
   const { cluster, asked } = await clusterOf(t, [{ leader: 1, epoch: 5 }])
-  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+  expect(await cluster.logEnds([0])).toEqual(new Map([[0, LOG_END]]))
   expect(asked).toEqual([{ broker: 1, replicaId: -2, isolationLevel: 0 }])
 })
 
 test('a broker before 2.8 is asked as by a consumer, with open transactions', async t => {
   const { cluster, asked } = await clusterOf(t, [{ offsetsMax: 5, leader: 1, epoch: 5 }])
-  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, WATERMARK]]))
+  expect(await cluster.logEnds([0])).toEqual(new Map([[0, WATERMARK]]))
   expect(asked).toEqual([{ broker: 1, replicaId: -1, isolationLevel: 0 }])
 })
 
 test('a broker that leads no more does not tell an end, although any replica has a log', async t => {
   const broker = { leader: 1, epoch: 5 }
   const { cluster } = await clusterOf(t, [broker])
-  await cluster.writtenEnds([0])
+  await cluster.logEnds([0])
   broker.epoch = 6
-  const refused = await cluster.writtenEnds([0]).catch((error: unknown) => error)
+  const refused = await cluster.logEnds([0]).catch((error: unknown) => error)
   expect(partitionsOf(refused)).toBe('events 0 (FENCED_LEADER_EPOCH)')
 })
 
 test('a leader that was replaced and cut off tells no end, as soon as most brokers are asked who leads', async t => {
   const [first, ...others] = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
   const { cluster, asked, clock } = await clusterOf(t, [first ?? expect.fail(), ...others])
-  await cluster.writtenEnds([0])
+  await cluster.logEnds([0])
   for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
   clock.now = LEADERS_ASKED_MS - 1
-  await cluster.writtenEnds([0])
+  await cluster.logEnds([0])
   clock.now = LEADERS_ASKED_MS
-  await cluster.writtenEnds([0])
+  await cluster.logEnds([0])
   expect(asked.map(({ broker }) => broker)).toEqual([1, 1, 2])
 })
 
@@ -192,7 +192,7 @@ test('a partition is read from the leader that most brokers name, although the c
   const { cluster, asked } = await clusterOf(t, [first ?? expect.fail(), ...others])
   await cluster.onLeader(0, ask)
   for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
-  await cluster.writtenEnds([0])
+  await cluster.logEnds([0])
   await cluster.onLeader(0, ask)
   expect(asked.map(({ broker }) => broker)).toEqual([1, 2, 2])
 })
@@ -215,41 +215,41 @@ test('a broker that does not answer is not waited for', async t => {
   const brokers = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
   const { cluster } = await clusterOf(t, brokers)
   Object.assign(brokers[2] ?? {}, { metadata: 'silent' })
-  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+  expect(await cluster.logEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })
 
 test('no end is known while most brokers do not say who leads, nor after the connections were closed', async t => {
   const brokers = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
   const { cluster } = await clusterOf(t, brokers)
   for (const broker of brokers.slice(1)) broker.metadata = 'closes'
-  await expect(cluster.writtenEnds([0])).rejects.toThrow(kafkajs.KafkaJSError)
+  await expect(cluster.logEnds([0])).rejects.toThrow(kafkajs.KafkaJSError)
   await cluster.disconnect()
-  await expect(cluster.writtenEnds([0])).rejects.toThrow('no broker is known')
+  await expect(cluster.logEnds([0])).rejects.toThrow('no broker is known')
 })
 
 test('an end that comes long after the brokers said who leads does not count', async t => {
   const { cluster, clock } = await clusterOf(t, [{ leader: 1, epoch: 5 }])
   clock.atOffsets = LEADERS_TRUSTED_MS + 1
-  await expect(cluster.writtenEnds([0])).rejects.toThrow('too late to know who leads')
+  await expect(cluster.logEnds([0])).rejects.toThrow('too late to know who leads')
 })
 
 test('the leader of a partition counts, also if brokers do not know its epoch', async t => {
   const { cluster } = await clusterOf(t, [{ leader: 1, epoch: -1 }])
-  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+  expect(await cluster.logEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })
 
 test('a broker that was away counts again after it has come back', async t => {
   const brokers = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5, named: [1, 2] }))
   const { cluster, clock } = await clusterOf(t, brokers)
   for (const broker of brokers) broker.named = [1, 2, 3]
-  await cluster.writtenEnds([0])
+  await cluster.logEnds([0])
   Object.assign(brokers[1] ?? {}, { metadata: 'silent' })
   clock.now = LEADERS_ASKED_MS
-  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+  expect(await cluster.logEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })
 
 test('connections are opened while the first broker of the list stands still', async t => {
   const frozen: Broker = { leader: 2, epoch: 5, isFrozen: true }
   const { cluster } = await clusterOf(t, [frozen, { leader: 2, epoch: 5 }, { leader: 2, epoch: 5 }])
-  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+  expect(await cluster.logEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })

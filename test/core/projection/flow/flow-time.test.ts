@@ -6,12 +6,12 @@ import {
 } from '../../../../core/projection/limits.ts'
 import { CLOCKS_APART_MS } from '../../../../core/store/limits.ts'
 import { everythingRuns } from '../../../projector/held.ts'
-import { both, heavyBatch, repsOf, startFlow } from '../../../projector/running-flow.ts'
+import { both, heavyBatch, lookAt, repsOf, startFlow } from '../../../projector/running-flow.ts'
 
 describe('the time up to which everything is published', () => {
   test('is that of the observation whose end is now published', async () => {
     const { flow, take, published, story } = startFlow()
-    flow.sawEnd(3, both(100))
+    lookAt(flow, 3, both(100))
     await take(repsOf(0, 2))
     expect(published().time).toBe(0)
     await take(repsOf(2, 3))
@@ -23,7 +23,7 @@ describe('the time up to which everything is published', () => {
     const { flow, take, published } = startFlow()
     await take(repsOf(0, 2))
     for (const time of [100, 200, 300]) {
-      flow.sawEnd(2, both(time))
+      lookAt(flow, 2, both(time))
       await everythingRuns()
       expect(published().time).toBe(time)
     }
@@ -32,10 +32,10 @@ describe('the time up to which everything is published', () => {
   test('is never that of an observation whose end is not yet published', async () => {
     const { flow, take, published, hold, writes } = startFlow()
     hold('writes')
-    flow.sawEnd(0, both(100))
+    lookAt(flow, 0, both(100))
     await take(repsOf(0, 2))
-    flow.sawEnd(2, both(200))
-    flow.sawEnd(3, both(300))
+    lookAt(flow, 2, both(200))
+    lookAt(flow, 3, both(300))
     await everythingRuns()
     expect(published().time).toBe(100)
     await writes.at(0).letGo()
@@ -46,7 +46,7 @@ describe('the time up to which everything is published', () => {
     const { flow, take, published } = startFlow()
     const times: number[] = []
     for (let second = 1; second <= 5; second++) {
-      flow.sawEnd(second * 10, both(second * 1_000))
+      lookAt(flow, second * 10, both(second * 1_000))
       await take(repsOf((second - 1) * 10 + (second === 1 ? 0 : 5), second === 1 ? 15 : 10))
       times.push(published().time)
     }
@@ -56,10 +56,10 @@ describe('the time up to which everything is published', () => {
   test('stands still while records are behind an open transaction, which nobody can read yet', async () => {
     const { flow, take, published } = startFlow()
     await take(repsOf(0, 2))
-    flow.sawEnd(2, both(100), 2)
+    lookAt(flow, 2, both(100))
     await everythingRuns()
     for (const time of [200, 300]) {
-      flow.sawEnd(2, both(time), 4)
+      lookAt(flow, 2, both(time), { logEnd: 4 })
       await everythingRuns()
       expect(published()).toMatchObject({ position: 2, time: 100 })
     }
@@ -70,10 +70,10 @@ describe('the time up to which everything is published', () => {
   test('advances under a steady stream after a look that did not learn where open transactions end', async () => {
     const { flow, take, published } = startFlow()
     const times: number[] = []
-    flow.sawEnd(0, both(500), Number.POSITIVE_INFINITY)
-    flow.sawEnd(10, both(1_000))
+    lookAt(flow, 0, both(500), { logEnd: Number.POSITIVE_INFINITY })
+    lookAt(flow, 10, both(1_000))
     for (let second = 2; second <= 5; second++) {
-      flow.sawEnd(second * 10, both(second * 1_000))
+      lookAt(flow, second * 10, both(second * 1_000))
       await take(repsOf((second - 2) * 10, 10))
       times.push(published().time)
     }
@@ -87,7 +87,7 @@ describe('the time up to which everything is published', () => {
       [4, 200],
       [6, 300],
     ] as const)
-      flow.sawEnd(end, both(time))
+      lookAt(flow, end, both(time))
     await take(repsOf(0, 3))
     expect(published().time).toBe(100)
     await take(repsOf(3, 3))
@@ -100,7 +100,7 @@ describe('when clocks disagree', () => {
     const running = startFlow()
     await running.take(repsOf(0, 2))
     const look = async (reached: number, latest = reached) => {
-      running.flow.sawEnd(2, { reached, latest })
+      lookAt(running.flow, 2, { reached, latest })
       await everythingRuns()
       return running.published().time
     }
@@ -128,7 +128,7 @@ describe('when clocks disagree', () => {
   test('a time is taken back only once the end that the observation saw is published', async () => {
     const { flow, look, published } = await caughtUp()
     await look(100_000)
-    flow.sawEnd(3, both(50_000))
+    lookAt(flow, 3, both(50_000))
     await everythingRuns()
     expect(published().time).toBe(100_000)
   })
@@ -137,7 +137,7 @@ describe('when clocks disagree', () => {
     const { flow, look, take, published } = await caughtUp()
     await look(3_600_000)
     for (let second = 1; second <= 3; second++) {
-      flow.sawEnd(2 + second * 10, both(second * 1_000))
+      lookAt(flow, 2 + second * 10, both(second * 1_000))
       await take(repsOf(2 + (second - 1) * 10 + (second === 1 ? 0 : 5), second === 1 ? 15 : 10))
     }
     expect(published()).toMatchObject({ position: 37, time: 3_000 })
@@ -146,14 +146,14 @@ describe('when clocks disagree', () => {
   test('a time that another owner published after the clocks were read is not taken back: this process stood still', async () => {
     const { flow, look, take, story, parts, published } = await caughtUp()
     await look(100_000)
-    flow.sawEnd(3, both(100_400))
+    lookAt(flow, 3, both(100_400))
     await parts.store.published.advanceTime(120_000)
     await take(repsOf(2, 1))
     // The clocks were read before this process stood still, and the ends after it.
-    flow.sawEnd(3, both(100_800), 3, 100_400)
+    lookAt(flow, 3, both(100_800), { publishedUntil: 100_400 })
     await everythingRuns()
     expect(published()).toMatchObject({ position: 3, time: 120_000 })
-    flow.sawEnd(3, both(101_200))
+    lookAt(flow, 3, both(101_200))
     await everythingRuns()
     expect(story.filter(step => step.startsWith('take'))).toEqual(['take back to 101200'])
   })
@@ -161,7 +161,7 @@ describe('when clocks disagree', () => {
   test('observations made while both clocks were ahead are dropped', async () => {
     const { flow, look, take, published } = await caughtUp()
     await look(10_000)
-    flow.sawEnd(3, both(3_600_000))
+    lookAt(flow, 3, both(3_600_000))
     await look(10_400)
     await take(repsOf(2, 1))
     expect(published().time).toBe(10_400)
@@ -169,7 +169,7 @@ describe('when clocks disagree', () => {
 
   test('without a reading of the clocks no time is published', async () => {
     const { flow, published } = await caughtUp()
-    flow.sawEnd(2, undefined)
+    flow.sawEnd(2)
     await everythingRuns()
     expect(published().time).toBe(0)
   })
@@ -181,12 +181,12 @@ describe('when clocks disagree', () => {
       const { flow, look, take, story, published } = await caughtUp()
       await look(100_000)
       await take(appended(2, 40_000))
-      flow.sawEnd(3, both(100_400))
+      lookAt(flow, 3, both(100_400))
       await everythingRuns()
       expect(published().time).toBe(40_400)
       expect(story).toContain('records behind 60000')
       await take(appended(3, 100_500))
-      flow.sawEnd(4, both(100_800))
+      lookAt(flow, 4, both(100_800))
       await everythingRuns()
       expect(published().time).toBe(100_800)
       expect(story).toContain('records behind 0')
@@ -196,7 +196,7 @@ describe('when clocks disagree', () => {
       const { look, take, flow, story, published } = await caughtUp()
       await look(100_000)
       await take(appended(2, 100_000 - RECORDS_LATE_MS))
-      flow.sawEnd(3, both(100_400))
+      lookAt(flow, 3, both(100_400))
       await everythingRuns()
       expect(published().time).toBe(100_400)
       expect(story.filter(step => step.startsWith('records') || step.startsWith('take'))).toEqual([])
@@ -208,7 +208,7 @@ describe('when clocks disagree', () => {
       await take(appended(2, 100_000 - CLOCKS_APART_MS))
       await take({ ...repsOf(3, 1), appended: 'transaction' })
       await take(appended(4, 1_000))
-      flow.sawEnd(9, both(100_400))
+      lookAt(flow, 9, both(100_400))
       await take(appended(5, 1_000))
       expect(story.filter(step => step.startsWith('records'))).toEqual([])
     })

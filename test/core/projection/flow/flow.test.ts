@@ -3,7 +3,7 @@ import { recordHash } from '../../../../core/ledger/event/decode.ts'
 import { BATCH_BYTES } from '../../../../core/ledger/limits.ts'
 import { REFRESH_DELAY_MAX_MS, WRITES_IN_FLIGHT_PER_PARTITION } from '../../../../core/projection/limits.ts'
 import { eventRecord } from '../../../projector/records.ts'
-import { batchOf, both, heavyBatch, repsOf, startFlow } from '../../../projector/running-flow.ts'
+import { batchOf, both, heavyBatch, lookAt, repsOf, startFlow } from '../../../projector/running-flow.ts'
 import { payout, period, rep } from '../../../projector/story.ts'
 
 describe('a batch', () => {
@@ -89,7 +89,7 @@ describe('a refresh waits for half of the time until all records are written', (
 
   test('by the rate of the last records', async () => {
     const { take, write, refreshes, flow } = starting()
-    flow.sawEnd(60, both(1))
+    lookAt(flow, 60, both(1))
     await take(repsOf(0, 20))
     await write(1_000)
     // 40 are left, at 20 in a second.
@@ -107,7 +107,7 @@ describe('a refresh waits for half of the time until all records are written', (
     await write(10)
     await refreshes.at(0).letGo()
     clock.time += 3_600_000
-    flow.sawEnd(5, both(1))
+    lookAt(flow, 5, both(1))
     await take(repsOf(1, 1))
     await write(10)
     expect(refreshes.at(0).argument.delay).toBe(15)
@@ -115,13 +115,13 @@ describe('a refresh waits for half of the time until all records are written', (
 
   test('for some seconds at most, and not at all when nothing is left', async () => {
     const { take, write, refreshes, flow } = starting()
-    flow.sawEnd(1_000_000, both(1))
+    lookAt(flow, 1_000_000, both(1))
     await take(repsOf(0, 20))
     await write(1_000)
     expect(refreshes.at(0).argument.delay).toBe(REFRESH_DELAY_MAX_MS)
     await refreshes.at(0).letGo()
     const other = starting()
-    other.flow.sawEnd(20, both(1))
+    lookAt(other.flow, 20, both(1))
     await other.take(repsOf(0, 20))
     await other.write(1_000)
     expect(other.refreshes.at(0).argument.delay).toBe(0)
@@ -129,7 +129,7 @@ describe('a refresh waits for half of the time until all records are written', (
 
   test('and a batch that is written meanwhile asks for its own, shorter delay', async () => {
     const { take, write, refreshes, flow } = starting()
-    flow.sawEnd(40, both(1))
+    lookAt(flow, 40, both(1))
     await take(repsOf(0, 20))
     await write(1_000)
     await take(repsOf(20, 20))
@@ -139,7 +139,7 @@ describe('a refresh waits for half of the time until all records are written', (
 
   test('and a batch that no list contains asks for its shorter delay, too', async () => {
     const { take, write, delays, story, flow } = starting()
-    flow.sawEnd(40, both(1))
+    lookAt(flow, 40, both(1))
     await take(repsOf(0, 20))
     await write(1_000)
     await take(batchOf(20, [payout('payout_1')], 40))
@@ -150,7 +150,7 @@ describe('a refresh waits for half of the time until all records are written', (
 
   test('and a batch that is written after the later ones counts what these wrote', async () => {
     const { take, write, writes, delays, flow } = starting()
-    flow.sawEnd(60, both(1))
+    lookAt(flow, 60, both(1))
     await take(repsOf(0, 20))
     await take(repsOf(20, 40))
     await writes.at(1).letGo()
@@ -160,7 +160,7 @@ describe('a refresh waits for half of the time until all records are written', (
 
   test('and by the rate since the refresh before the last one', async () => {
     const { take, write, refreshes, delays, flow } = starting()
-    flow.sawEnd(100, both(1))
+    lookAt(flow, 100, both(1))
     await take(repsOf(0, 20))
     await take(repsOf(20, 20))
     await take(repsOf(40, 20))
@@ -324,7 +324,7 @@ describe('after it is closed', () => {
     hold('advances')
     await take(repsOf(0, 1))
     flow.close()
-    flow.sawEnd(0, both(5))
+    lookAt(flow, 0, both(5))
     await advances.at(0).letGo()
     expect(story).toEqual(['write 0-0', 'refresh reps', 'publish 1'])
   })

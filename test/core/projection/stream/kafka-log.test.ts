@@ -12,7 +12,7 @@ test('ends with open transactions that stay unknown are a reason not to be ready
   let isAway = true
   const health = createHealth(silent, () => now)
   const cluster = {
-    writtenEnds: async () => (isAway ? Promise.reject(new Error('away')) : new Map([[0, 9]])),
+    logEnds: async () => (isAway ? Promise.reject(new Error('away')) : new Map([[0, 9]])),
     disconnect: async () => undefined,
   }
   const context = {
@@ -26,7 +26,7 @@ test('ends with open transactions that stay unknown are a reason not to be ready
   const read = { identity, groupId: 'group', prefix: 'prefix' }
   const { ends } = kafkaLog(...([read, context] as unknown as Parameters<typeof kafkaLog>))
 
-  expect(await ends()).toEqual([{ partition: 0, low: 0, end: 7, written: Number.POSITIVE_INFINITY }])
+  expect(await ends()).toEqual([{ partition: 0, low: 0, end: 7, logEnd: Number.POSITIVE_INFINITY }])
   expect(health.reasons()).toEqual({})
   now += 5_001
   await ends()
@@ -35,7 +35,7 @@ test('ends with open transactions that stay unknown are a reason not to be ready
       'are not known with open transactions, or most brokers do not say who leads: no published time moves',
   })
   isAway = false
-  expect(await ends()).toMatchObject([{ end: 7, written: 9 }])
+  expect(await ends()).toMatchObject([{ end: 7, logEnd: 9 }])
   expect(health.reasons()).toEqual({})
   isAway = true
   await ends()

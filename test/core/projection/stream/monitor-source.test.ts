@@ -19,12 +19,15 @@ const setUp = (
   const failures: unknown[] = []
   const stopping = new AbortController()
   let isAway = false
-  const seen: unknown[][] = []
+  const seen: { readonly publishedUntil: number }[] = []
   /** Milliseconds by which another owner moves each published time while the ends are read. */
   const during = { published: 0 }
   const flows = publishedUntil.map((until, partition) => {
     const progress = { publishedTo: 0, publishedUntil: until }
-    return [partition, { progress, sawEnd: (...saw: unknown[]) => void seen.push(saw) }] as const
+    return [
+      partition,
+      { progress, sawEnd: () => undefined, sawClocks: (_: unknown, end: (typeof seen)[0]) => void seen.push(end) },
+    ] as const
   })
   const watched = {
     stream,
@@ -89,7 +92,7 @@ test('a flow learns the time that was published when the clocks were read, not w
   const { clock, seen, during, running } = setUp([1_000])
   during.published = 60_000
   await running(() => clock.move(0))
-  expect(seen.map(([, , , known]) => known)).toEqual([1_000])
+  expect(seen.map(({ publishedUntil }) => publishedUntil)).toEqual([1_000])
 })
 
 test('while Kafka does not answer, the age is observed and grows', async () => {
