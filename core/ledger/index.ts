@@ -4,7 +4,7 @@
  */
 
 export { Cache } from './decide/cache.ts'
-export type { ReadDocuments } from './decide/decide.ts'
+export type { ReadDocuments } from './decide/decide-batch.ts'
 export {
   type BatchOutcome,
   batchOfOne,
@@ -17,7 +17,7 @@ export {
   type ParkedThere,
   PartitionLedger,
   Queue,
-} from './decide/decide.ts'
+} from './decide/decide-batch.ts'
 export {
   type Assessed,
   assess,

@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Cache } from '../../core/ledger/decide/cache.ts'
-import { batchOfOne, decideBatch, outcomeOf, readNothing } from '../../core/ledger/decide/decide.ts'
+import { batchOfOne, decideBatch, outcomeOf, readNothing } from '../../core/ledger/decide/decide-batch.ts'
 import type { DecidedDocument } from '../../core/ledger/decide/project.ts'
 import { decode, type RawRecord } from '../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
@@ -97,9 +97,9 @@ async function* projectPartition(
   const cache = new Cache({ fromFirstRecord: true })
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
   const source = { stream, topic, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
-  const deciding = { source, decode, rules: builtInRules }
+  const steps = { source, decode, rules: builtInRules }
   for (const [offset, record] of records.entries()) {
-    const decided = await decideBatch(batchOfOne(rawOf(record, offset)), deciding, cache, readNothing)
+    const decided = await decideBatch(batchOfOne(rawOf(record, offset)), steps, cache, readNothing)
     cache.addDecided(decided.documents)
     const [assessed] = decided.assessed
     const type = assessed?.rules === undefined ? '' : `${assessed.verdict.type} `

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import { Cache } from '../../core/ledger/decide/cache.ts'
-import { decideBatch, type ReadDocuments } from '../../core/ledger/decide/decide.ts'
+import { decideBatch, type ReadDocuments } from '../../core/ledger/decide/decide-batch.ts'
 import type { ProjectedBatch } from '../../core/ledger/decide/project.ts'
 import { decode, type RawRecord } from '../../core/ledger/event/decode.ts'
 import { textOf } from '../../core/ledger/event/json-text.ts'
@@ -71,12 +71,12 @@ export const projectBatch = async (
   source: StreamSource = { stream: 'events' },
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
   const batch = { from: records[0]?.offset ?? 0, end: (records.at(-1)?.offset ?? -1) + 1, records }
-  const deciding = {
+  const steps = {
     source: { ...source, topic: TOPIC, partition: 0, partitions: 1 },
     decode,
     rules: builtInRules,
   }
-  const decided = await decideBatch(batch, deciding, cache, read)
+  const decided = await decideBatch(batch, steps, cache, read)
   if (decided.batch.end < batch.end) throw new Error('these documents are too large to be loaded together')
   const { documents, counts, parkedCodes } = decided
   const changes = documents.map(({ line: _, ...change }) => change)

@@ -1,5 +1,5 @@
 /** A flow of one partition whose stages the test can hold. Records the calls of each stage. */
-import { type DecisionSteps, PartitionLedger } from '../../core/ledger/decide/decide.ts'
+import { type DecisionSteps, PartitionLedger } from '../../core/ledger/decide/decide-batch.ts'
 import { type Batch, decode, type RawRecord } from '../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
 import type { DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
@@ -66,13 +66,13 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
   /** How many documents an answer holds. */
   const answers = { most: Number.POSITIVE_INFINITY }
   const share = shareOf(partitions)
-  const deciding: { -readonly [Name in keyof DecisionSteps]: DecisionSteps[Name] } = {
+  const steps: { -readonly [Name in keyof DecisionSteps]: DecisionSteps[Name] } = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
     rules: builtInRules,
   }
   const ledger = new PartitionLedger({
-    deciding,
+    steps,
     read: async keys => {
       if (holds.reads) await reads.call(keys)
       return documents.read(keys.slice(0, answers.most))
@@ -131,7 +131,7 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
 
   return {
     flow,
-    deciding,
+    steps,
     answers,
     parts,
     limits,

@@ -3,7 +3,7 @@
  * `projector/projector.ts`. Not simulated: the admin port and the report.
  */
 
-import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide-batch.ts'
 import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { GENERATIONS_POLL_MS, LEAVE_TIMEOUT_MS, STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
 import { kafkaLog } from '../../core/projection/stream/kafka-log.ts'
@@ -150,7 +150,7 @@ export class Projector {
   }
 
   /** Decodes records that were parked before the floor as reps. Nobody may ever see these reps. */
-  #rules(): Pick<TestHooks, 'wrapDeciding'> {
+  #rules(): Pick<TestHooks, 'wrapSteps'> {
     if (this.version === RULES_VERSION) return {}
     const { engine, history, coverage } = this.#services
     const floorOf = (partition: number): number => {
@@ -159,20 +159,20 @@ export class Projector {
         | undefined
       return live?.body.alone?.[SECOND_GENERATION]?.[partition] ?? Number.POSITIVE_INFINITY
     }
-    const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => {
-      const { stream, topic, partition } = deciding.source
+    const wrapSteps = (steps: DecisionSteps): DecisionSteps => {
+      const { stream, topic, partition } = steps.source
       return {
-        ...deciding,
+        ...steps,
         decode: record => {
           const isOther = stream === 'events' && record.offset < floorOf(partition)
-          if (!isOther || !history.parked.has(parkedId(topic, partition, record.offset))) return deciding.decode(record)
+          if (!isOther || !history.parked.has(parkedId(topic, partition, record.offset))) return steps.decode(record)
           coverage.count('records that other rules would apply and that stayed parked')
           const data = { ...rep, org_id: String(record.key), id: `rep_other${record.offset}` }
           return { type: 'commission.rep.recorded.v1', id: 'other', data }
         },
       }
     }
-    return { wrapDeciding }
+    return { wrapSteps }
   }
 
   /** The reasons that `/readyz` gives; none if it is ready. */

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide-batch.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/kafka-config.ts'
 import type { FlowParts } from '../../core/projection/flow/flow.ts'
 import { StopError } from '../../core/runtime/failures.ts'
@@ -49,11 +49,11 @@ const endNow = (point: Point): void => {
   if (isHere(point)) void end()
 }
 
-const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => ({
-  ...deciding,
+const wrapSteps = (steps: DecisionSteps): DecisionSteps => ({
+  ...steps,
   decode: record => {
     endNow('before decode')
-    const envelope = deciding.decode(record)
+    const envelope = steps.decode(record)
     endNow('after decode')
     return envelope
   },
@@ -83,10 +83,10 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
 
   return {
     ledger: {
-      deciding: ledger.deciding,
-      decide: async batch => {
+      source: ledger.source,
+      decideNext: async batch => {
         await reach('before decide')
-        const decided = await ledger.decide(batch)
+        const decided = await ledger.decideNext(batch)
         await reach('after decide')
         return decided
       },
@@ -154,7 +154,7 @@ try {
     elapsed: () => performance.now(),
     retryOptions: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
     signal: stopping.signal,
-    wrapDeciding,
+    wrapSteps,
     wrapParts,
     ...(plan.stuckMs !== undefined && { stuckMs: plan.stuckMs }),
   })

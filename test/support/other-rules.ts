@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide-batch.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/kafka-config.ts'
 import { StopError } from '../../core/runtime/failures.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
@@ -39,9 +39,9 @@ const options = kafkaConfig(settings, 'commission-projector', noFiles, Date.now)
 const access = kafkaAccess(options, config => new kafkajs.Kafka(config))
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
-const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => ({
-  ...deciding,
-  decode: record => (parked?.test(String(record.value)) ? 'record_undecodable' : deciding.decode(record)),
+const wrapSteps = (steps: DecisionSteps): DecisionSteps => ({
+  ...steps,
+  decode: record => (parked?.test(String(record.value)) ? 'record_undecodable' : steps.decode(record)),
 })
 const common = {
   ...access,
@@ -52,7 +52,7 @@ const common = {
     random: Math.random,
   },
   signal: stopping.signal,
-  wrapDeciding,
+  wrapSteps,
   rulesVersion: version,
 }
 try {
@@ -62,7 +62,7 @@ try {
       { maxRate, json: false },
       {
         ...common,
-        testHooks: { wrapDeciding },
+        testHooks: { wrapSteps },
         out: text => void process.stdout.write(text),
         say: line => void process.stdout.write(`${line}\n`),
         send: elasticsearch.send,

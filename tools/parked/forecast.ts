@@ -67,7 +67,7 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     return (state.version(refOf(head.kind, versionId(org_id, id, current.seq)))?.at ?? 0) >= at
   }
 
-  const decide = async (parked: Parked, offset: number, known: Cache) => {
+  const decideAt = async (parked: Parked, offset: number, known: Cache) => {
     const { outcome, documents, assessed, state } = await decideRecord(
       { ...parked.record, offset },
       targetSource(stream, parked),
@@ -83,14 +83,14 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
 
   return {
     next: async (parked, isSent) => {
-      const { outcome, documents, replacing } = await decide(parked, seq++, cache)
+      const { outcome, documents, replacing } = await decideAt(parked, seq++, cache)
       if (outcome.outcome !== 'applied') return outcome
       const forecast = replacing && isOlder(replacing) ? { outcome: 'older' as const } : outcome
       if (isSent(forecast)) cache.addDecided(documents)
       return forecast
     },
     at: async (parked, offset) => {
-      const { outcome, replacing } = await decide(parked, offset, new Cache({ fromFirstRecord: false }))
+      const { outcome, replacing } = await decideAt(parked, offset, new Cache({ fromFirstRecord: false }))
       if (outcome.outcome === 'applied' && replacing) ownVersions.set(replacing.head.key, offset)
       return outcome
     },

@@ -145,7 +145,7 @@ const projectAll = async (
     const results: string[] = []
     let outcome = ''
     for (let time = 0; time < times; time++) {
-      const decided = await decide(record, name, rules, latest[stream], documents)
+      const decided = await decideOnce(record, name, rules, latest[stream], documents)
       outcome = decided.outcome
       results.push(decided.result)
       for (const document of decided.changed) documents.set(document.key, document)
@@ -159,7 +159,7 @@ const projectAll = async (
 }
 
 /** @throws CommandError that names the record, if the rules return changes of another shape */
-const decide = async (
+const decideOnce = async (
   { line, stream, partition, record }: LogRecord,
   name: string,
   rules: RulesTable,

@@ -46,15 +46,15 @@ export type ValidateSteps = {
 const PROGRESS_LINES = 1_000
 
 export const validateFile = async (options: ValidateOptions, steps: ValidateSteps): Promise<ExitCode> => {
-  const decide = await decideAfter(options, steps)
+  const predictor = await predictorAfter(options, steps)
   const counts = new Map<string, number>()
   let lineNumber = 0
   for await (const line of linesIn(steps.open(options.file), 'a line')) {
     steps.signal.throwIfAborted()
     lineNumber++
     if (line.length === 0) continue
-    const given = readLine(line, lineNumber, { type: options.type, partitions: decide.partitions, now: steps.now() })
-    const outcome = await decide.next(given, lineNumber)
+    const given = readLine(line, lineNumber, { type: options.type, partitions: predictor.partitions, now: steps.now() })
+    const outcome = await predictor.next(given, lineNumber)
     const name = outcome.outcome === 'parked' ? outcome.code : outcome.outcome
     counts.set(name, (counts.get(name) ?? 0) + 1)
     if (options.json) await steps.out(`${JSON.stringify({ line: lineNumber, ...outcome })}\n`)
@@ -74,7 +74,7 @@ const summarize = (counts: ReadonlyMap<string, number>, { say }: ValidateSteps):
   return parked === 0 ? exitCodes.done : exitCodes.notAll
 }
 
-type Decide = {
+type Predictor = {
   readonly partitions: number
   readonly next: (given: ReadRecord, line: number) => Promise<Outcome>
 }
@@ -86,7 +86,7 @@ type Source = {
   readonly firstKeyRulesUntil?: number
 }
 
-const decideOn = (sources: Sources, firstOffset: number): Decide => {
+const predictorOn = (sources: Sources, firstOffset: number): Predictor => {
   // All partitions share one cache: the documents of an organization are in one partition.
   const fromNothing = firstOffset === 0
   const caches = {
@@ -113,9 +113,9 @@ const decideOn = (sources: Sources, firstOffset: number): Decide => {
   }
 }
 
-const decideFromNothing = (partitions: number): Decide => {
+const predictorFromNothing = (partitions: number): Predictor => {
   const read: ReadDocuments = async keys => new Map(keys.map(key => [key, null]))
-  return decideOn(
+  return predictorOn(
     {
       events: { topic: 'events', partitions, read },
       'api-keys': { topic: 'api-keys', partitions: KEYS_PARTITIONS, read },
@@ -124,11 +124,11 @@ const decideFromNothing = (partitions: number): Decide => {
   )
 }
 
-const decideAfter = async (
+const predictorAfter = async (
   { live, generation, partitions }: ValidateOptions,
   steps: ValidateSteps,
-): Promise<Decide> => {
-  if (!live && generation === undefined) return decideFromNothing(partitions)
+): Promise<Predictor> => {
+  if (!live && generation === undefined) return predictorFromNothing(partitions)
   const context = steps.context()
   const sourceIn = ({ stream, identity, layout }: LiveStream): Source => {
     if (stream === 'events' && identity.rules_version !== RULES_VERSION) {
@@ -146,7 +146,7 @@ const decideAfter = async (
     const live = await readServedLive(context.send, context.prefix)
     refuseUncompared(unknownShardIn(live), undefined, context)
     const { events, 'api-keys': keys } = live
-    return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
+    return predictorOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
   }
   const { identity, context: where } = await findWhole(generation, context)
   await servedPositionsOf(identity, where)
@@ -155,5 +155,5 @@ const decideAfter = async (
       `warning: the records follow ${generation} (${describeMade(identity)}); the outcomes are of the built-in rules`,
     )
   }
-  return decideOn({ events: sourceIn(eventsIn(identity, where.prefix)) }, AFTER_ALL_OFFSETS)
+  return predictorOn({ events: sourceIn(eventsIn(identity, where.prefix)) }, AFTER_ALL_OFFSETS)
 }

@@ -104,7 +104,7 @@ export const project = (
   for (const item of assessed) {
     if ('skipped' in item) continue
     const at = timeOfRecord(item.record)
-    const decision = decide(item, state, at)
+    const decision = decisionOn(item, state, at)
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
       state.apply(decision.changes)
@@ -125,7 +125,7 @@ export const project = (
 export const timeOfRecord = ({ timestamp }: RawRecord): number =>
   Math.min(Math.max(0, timestamp), Number.MAX_SAFE_INTEGER)
 
-const decide = ({ verdict, record, reads, rules }: Assessed, state: State, at: number): Decision => {
+const decisionOn = ({ verdict, record, reads, rules }: Assessed, state: State, at: number): Decision => {
   if (rules === undefined) return { outcome: 'parked', code: verdict }
   const { data, hash } = verdict
   return rules.decide({ data, reads, hash, seq: record.offset, at }, state)

@@ -37,11 +37,11 @@ export const payoutRules: Rules<Data, PayoutRefs> = {
     replaced: supersedes_id === null ? undefined : refOf('payouts', recordId(org_id, supersedes_id)),
   }),
   thenReads: () => [],
-  decide: (event, state) => decide(event, state),
+  decide: (event, state) => decidePayout(event, state),
 }
 
 /** `state` may already have effects of later offsets: `recordBefore`, `isKnown` and `chainBefore` leave them out. */
-const decide = (event: SequencedEvent<Data, PayoutRefs>, state: State): Decision => {
+const decidePayout = (event: SequencedEvent<Data, PayoutRefs>, state: State): Decision => {
   const { data, reads, hash, seq } = event
   const { org_id } = data
   const existing = recordBefore(state.payout(reads.payout), seq)

@@ -1,5 +1,5 @@
 /**
- * Decides which batches that nobody can read get a line of the log. In: such batches, one after the other. Out: how
+ * Chooses which batches that nobody can read get a line of the log. In: such batches, one after the other. Out: how
  * many lines can still follow in this minute, and how many batches got none since the last line; undefined if this
  * batch gets none.
  * Promises: a producer cannot fill the log. In a window there are at most UNDECODABLE_LOGGED lines. Each batch is

@@ -8,12 +8,12 @@
  * Each written batch waits for the next refresh, and not for the batches before it. The second publishes the position
  * of searchable batches, in the order of the log. The commit to Kafka comes last, for lag tools only.
  *
- * Three objects do the work. The ledger decides: `PartitionLedger` in `core/ledger/decide/decide.ts`, where `Queue` is,
- * too. The store writes, refreshes and publishes: `PartitionStore` in `partition-store.ts`. The stream is told of the
- * progress: `StreamSide` in `stream-side.ts`. `published` is in `core/store/positions/publish.ts`, `recordHash` in
- * `core/ledger/event/decode.ts`, `timeOfRecord` in `core/ledger/decide/project.ts`. `traceBatch` only makes a span for
- * OpenTelemetry, and `WeightedSemaphore` only bounds bytes. `IncludedTime` (`included-time.ts`) has only the published
- * time: the position decides which records a reader sees.
+ * Three objects do the work. The ledger decides: `PartitionLedger` in `core/ledger/decide/decide-batch.ts`, where
+ * `Queue` is, too. The store writes, refreshes and publishes: `PartitionStore` in `partition-store.ts`. The stream is
+ * told of the progress: `StreamSide` in `stream-side.ts`. `published` is in `core/store/positions/publish.ts`,
+ * `recordHash` in `core/ledger/event/decode.ts`, `timeOfRecord` in `core/ledger/decide/project.ts`. `traceBatch` only
+ * makes a span for OpenTelemetry, and `WeightedSemaphore` only bounds bytes. `IncludedTime` (`included-time.ts`) has
+ * only the published time: the position decides which records a reader sees.
  *
  * Promises: a position is published only when all documents before it are written, and those that lists search are
  * searchable. Bytes in memory and writes in flight have bounds.
@@ -45,7 +45,7 @@ import type { PartitionStore } from './partition-store.ts'
 import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
-  readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
+  readonly ledger: Pick<PartitionLedger, 'source' | 'decideNext'>
   readonly store: Pick<PartitionStore, 'published' | 'packBatch' | 'searchedIndices' | 'refresh'>
   /** Is told what happens; nothing waits for it. */
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
@@ -170,7 +170,7 @@ export class PartitionFlow {
     const { ledger, store } = this.#parts
     for (const batch of this.#undecided()) {
       await this.#withinBudget(batch, async () => {
-        const decided = await ledger.decide(batch)
+        const decided = await ledger.decideNext(batch)
         this.#onDecided(decided)
         const write = writeOf(decided)
         const send = store.packBatch(decided.documents, write.last?.last ?? null)
@@ -259,7 +259,7 @@ export class PartitionFlow {
   /** Waits until there is room for the batch. It takes the room, and has a trace, until the write is done. */
   async #withinBudget(batch: Batch, step: () => Promise<{ readonly done: Promise<void> } | undefined>): Promise<void> {
     const release = await this.#limits.budget(bytesOfAll(batch.records))
-    const endSpan = traceBatch(batch, this.#parts.ledger.deciding.source)
+    const endSpan = traceBatch(batch, this.#parts.ledger.source)
     const end = (): void => {
       endSpan()
       release()

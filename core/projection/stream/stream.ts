@@ -4,7 +4,7 @@
  *
  * A batch comes to `onBatch` from `core/log/follow/consume.ts`. It goes to the partition: `Assignment` in `assign.ts`,
  * then `PartitionFlow` in `core/projection/flow/flow.ts`. The flow has three parts: `PartitionLedger` in
- * `core/ledger/decide/decide.ts`, with `decode` in `core/ledger/event/decode.ts` and `builtInRules` in
+ * `core/ledger/decide/decide-batch.ts`, with `decode` in `core/ledger/event/decode.ts` and `builtInRules` in
  * `core/ledger/rules/rules.ts`; `PartitionStore` in `core/projection/flow/partition-store.ts`; `StreamSide` in
  * `stream-side.ts` there. `follow.ts` there is only for a generation under other rules. `createPublishedTimes` is in
  * `core/store/positions/publish.ts`. `createSourceVerifier` and `monitorSource` in `monitor-source.ts` see a changed
@@ -100,7 +100,7 @@ export type StreamContext = Retrying & {
 
 /** For tests only: to stop a projector at a step, or to see it stuck sooner. */
 export type TestHooks = {
-  readonly wrapDeciding?: (deciding: DecisionSteps) => DecisionSteps
+  readonly wrapSteps?: (steps: DecisionSteps) => DecisionSteps
   readonly wrapParts?: (parts: FlowParts) => FlowParts
   readonly stuckMs?: number
   readonly rulesVersion?: number
@@ -297,7 +297,7 @@ const createFlowStarter = (
   },
 ): StartFlow => {
   const { stream, identity, rules = builtInRules, org } = options
-  const { retryOptions, health, pace, wrapDeciding = deciding => deciding, wrapParts = parts => parts } = context
+  const { retryOptions, health, pace, wrapSteps = steps => steps, wrapParts = parts => parts } = context
   return (partition, published, signal, partitions): PartitionFlow => {
     const share = shareOf(partitions)
     const side = new StreamSide({ ...context, ...told, topic: identity.topic, partition }, signal)
@@ -312,7 +312,7 @@ const createFlowStarter = (
       during: health.during,
     })
     const ledger = new PartitionLedger({
-      deciding: wrapDeciding({ source: sourceOf(stream, identity, partition), decode, rules, org, follow }),
+      steps: wrapSteps({ source: sourceOf(stream, identity, partition), decode, rules, org, follow }),
       read: store.read,
       pace: pace && (events => pace(events, () => side.onPaced())),
       from: published.current().position,

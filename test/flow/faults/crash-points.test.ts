@@ -115,7 +115,7 @@ describe('the production entry', () => {
 
   test('reads only its settings, not its arguments, and wraps no step', () => {
     const main = readFileSync(join(import.meta.dirname, '../../../projector/main.ts'), 'utf8')
-    expect(main).not.toMatch(/argv|wrapDeciding|wrapParts|stuckMs|SIGKILL|SIGSTOP/)
+    expect(main).not.toMatch(/argv|wrapSteps|wrapParts|stuckMs|SIGKILL|SIGSTOP/)
     expect(main.match(/process\.env/g)).toHaveLength(1)
     expect(main).toContain('readSettings(projectorSettings, process.env, readFileSync)')
     // Only the caller of a stream can set the hooks of tests: nothing reads them from elsewhere.
@@ -123,7 +123,7 @@ describe('the production entry', () => {
     const sources = ['projector', 'core'].flatMap(folder =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
     )
-    const hooks = /wrapDeciding|wrapParts|stuckMs|argv|SIGKILL|SIGSTOP/
+    const hooks = /wrapSteps|wrapParts|stuckMs|argv|SIGKILL|SIGSTOP/
     const given = sources.filter(name => name.endsWith('.ts') && hooks.test(readFileSync(join(root, name), 'utf8')))
     expect(given.sort()).toEqual(['core/projection/progress/watchdog.ts', 'core/projection/stream/stream.ts'])
     expect(readFileSync(join(root, 'core/projection/stream/stream.ts'), 'utf8')).not.toMatch(/process\./)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { load, type PendingEvent, type ReadDocuments } from '../../../../core/ledger/decide/decide.ts'
+import { load, type PendingEvent, type ReadDocuments } from '../../../../core/ledger/decide/decide-batch.ts'
 import { serialize } from '../../../../core/ledger/decide/project.ts'
 import { DOCUMENTS_ASKED } from '../../../../core/ledger/limits.ts'
 import { type DocumentKey, documentChangeOf, refOf, State } from '../../../../core/ledger/rules/state.ts'

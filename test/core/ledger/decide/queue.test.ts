@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/decide.ts'
+import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/decide-batch.ts'
 import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../../core/ledger/limits.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'

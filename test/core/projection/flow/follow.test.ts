@@ -1,6 +1,6 @@
 /** A generation that follows another one, with a control index and a parked index that the test changes. */
 import { describe, expect, test } from 'vitest'
-import { parkAsFollowed } from '../../../../core/ledger/decide/decide.ts'
+import { parkAsFollowed } from '../../../../core/ledger/decide/decide-batch.ts'
 import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { createFollow } from '../../../../core/projection/flow/follow.ts'
 import { FOLLOWED_LATE_MS } from '../../../../core/projection/limits.ts'
@@ -261,8 +261,8 @@ describe('made live, it', () => {
 })
 
 test('a record that the followed generation parked is parked with its code, without asking the rules', async () => {
-  const { deciding, documents, take, published } = startFlow()
-  deciding.follow = async () => ({ decidableTo: 3, parked: new Map([[2, 'payout_mismatch']]) })
+  const { steps, documents, take, published } = startFlow()
+  steps.follow = async () => ({ decidableTo: 3, parked: new Map([[2, 'payout_mismatch']]) })
   await take(batchOf(0, [rep(), period(), payout('payout_1')]))
   expect(published().position).toBe(3)
   const keys = documents.all().map(([key]) => key)
@@ -281,10 +281,10 @@ test('a record parked by the followed generation keeps all that is known about i
 
 describe('the flow of a generation that follows one at a position in the middle of a batch', () => {
   test('publishes exactly up to there, also between two records, and the rest later', async () => {
-    const { deciding, flow, story, take, published } = startFlow()
+    const { steps, flow, story, take, published } = startFlow()
     const { promise: goesOn, resolve } = Promise.withResolvers<void>()
     const asked: number[][] = []
-    deciding.follow = async ({ from, end }) => {
+    steps.follow = async ({ from, end }) => {
       asked.push([from, end])
       if (from === 3) await goesOn
       return { decidableTo: Math.min(end, from === 0 ? 1 : from === 1 ? 3 : end), parked: new Map() }
@@ -313,8 +313,8 @@ describe('the flow of a generation that follows one at a position in the middle 
 
   test('puts records that did not fit in one load before the undecided ones', async () => {
     // Not from the first record on: there the cache knows that these reps do not exist.
-    const { deciding, answers, flow, story, take } = startFlow({ position: 10 })
-    deciding.follow = async ({ from, end }) => ({ decidableTo: Math.min(end, from < 13 ? 13 : end), parked: new Map() })
+    const { steps, answers, flow, story, take } = startFlow({ position: 10 })
+    steps.follow = async ({ from, end }) => ({ decidableTo: Math.min(end, from < 13 ? 13 : end), parked: new Map() })
     answers.most = 2
     await take(repsOf(10, 5))
     await flow.waitUntilIdle()

@@ -1,7 +1,7 @@
 /** An archive in memory, and all decisions on its events, made by the rules from the first record on. */
 
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { batchOfOne, decideBatch, outcomeOf, readNothing } from '../../../../core/ledger/decide/decide.ts'
+import { batchOfOne, decideBatch, outcomeOf, readNothing } from '../../../../core/ledger/decide/decide-batch.ts'
 import { decode } from '../../../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../../../core/ledger/rules/rules.ts'
 import { encodeHeaders } from '../../../../core/log/kafka/encoded-headers.ts'

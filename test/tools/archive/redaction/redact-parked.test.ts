@@ -1,7 +1,7 @@
 /** Parked records of API keys after a redaction, compared with those that a projection of the redacted topic has. */
 import { expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { batchOfOne, decideBatch, readNothing } from '../../../../core/ledger/decide/decide.ts'
+import { batchOfOne, decideBatch, readNothing } from '../../../../core/ledger/decide/decide-batch.ts'
 import { decode } from '../../../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../../../core/ledger/rules/rules.ts'
 import type { LogEntry } from '../../../../core/log/records/read-log.ts'

@@ -59,25 +59,25 @@ export type BatchOutcome = Omit<ProjectedBatch, 'changes'> & {
 
 export const decideBatch = async (
   given: Batch,
-  deciding: DecisionSteps,
+  steps: DecisionSteps,
   cache: Cache,
   read: ReadDocuments,
 ): Promise<BatchOutcome> => {
-  const followed = await deciding.follow?.(given)
+  const followed = await steps.follow?.(given)
   const [taken, notFollowed] = splitAtOffset(given, followed?.decidableTo ?? given.end)
-  const assessed = taken.records.map(record => parkAsFollowed(assessOrSkip(record, deciding), followed?.parked))
+  const assessed = taken.records.map(record => parkAsFollowed(assessOrSkip(record, steps), followed?.parked))
   const events = eventsOf(assessed)
   const { state, count: loaded } = await load(events, cache, read)
   // `events[loaded]` is the first event that was not loaded. Undefined: all were, and the whole batch is decided.
   const [batch, notLoaded] = splitAtOffset(taken, events[loaded]?.seq ?? taken.end)
   const decidable = assessed.slice(0, batch.records.length)
-  const { changes, ...outcomes } = project(decidable, state, deciding.source)
+  const { changes, ...outcomes } = project(decidable, state, steps.source)
   const documents = changes.map(serialize)
   return { batch, rest: [notFollowed, notLoaded], documents, assessed: decidable, loaded, state, ...outcomes }
 }
 
 type Parts = {
-  readonly deciding: DecisionSteps
+  readonly steps: DecisionSteps
   /** Reads the documents that are not in the cache. */
   readonly read: ReadDocuments
   /** Limits throughput: waits after this many events were loaded. */
@@ -96,21 +96,21 @@ export type DecidedBatch = Omit<BatchOutcome, 'assessed' | 'state'> & { readonly
  * sees all earlier ones, written or not. A decided document stays in the cache until it is acknowledged as written.
  */
 export class PartitionLedger {
-  readonly deciding: DecisionSteps
+  readonly source: DecisionSteps['source']
   readonly #parts: Parts
   readonly #cache: Cache
 
   constructor(parts: Parts) {
-    this.deciding = parts.deciding
+    this.source = parts.steps.source
     this.#parts = parts
     this.#cache = new Cache({ fromFirstRecord: parts.from === 0, share: parts.share })
   }
 
   /** The caller waits for the last decision before it asks for the next one. */
-  async decide(given: Batch): Promise<DecidedBatch> {
-    const { read, pace } = this.#parts
+  async decideNext(given: Batch): Promise<DecidedBatch> {
+    const { steps, read, pace } = this.#parts
     // Without what only the decision needed: that would take memory until the documents are written.
-    const { assessed: _, state: __, ...decided } = await decideBatch(given, this.deciding, this.#cache, read)
+    const { assessed: _, state: __, ...decided } = await decideBatch(given, steps, this.#cache, read)
     await pace?.(decided.loaded)
     return { ...decided, acknowledge: this.#cache.addDecided(decided.documents) }
   }
