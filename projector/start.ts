@@ -103,12 +103,12 @@ export const prepare = async (
   const openActive = createOpenActive(events.source, settings.KAFKA_GROUP_ID, verify, steps, health)
   // Before the first record: existing generations must be of this source.
   const isFirst = (await readGenerations(steps)) === undefined
-  if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
+  if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, steps)
   else await openActive([])
   // The indices of API keys are created before a generation is live. A start that finds a live one requires them.
   const openedKeys = isFirst
-    ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
-    : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
+    ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, steps)
+    : await openGeneration(API_KEYS_GENERATION, apiKeys.source, steps)
   await makeFirstLive(FIRST_GENERATION, steps)
   await verify(openedKeys)
   const keysIdentity = await recordTopicId(openedKeys, apiKeys.source, async () => undefined, steps)
@@ -194,7 +194,7 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
   const open = async (generation: string): Promise<GenerationBody | undefined> => {
     const found = await readGeneration(generation, steps)
     if (found === undefined || (found.rules_version === rulesVersion && found.topic === source.topic)) {
-      const known = await openGeneration(generation, source, true, steps)
+      const known = await openGeneration(generation, source, steps)
       const identity = await recordTopicId(known, source, verify, steps)
       opened.set(generation, streamOptions(identity, groupId, prefix))
       return undefined

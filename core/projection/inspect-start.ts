@@ -92,9 +92,9 @@ export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   // An earlier first start was interrupted, or an index of ours has been made by somebody else.
   const ofFirst = [
     ...Object.entries(
-      indicesOf({ generation: FIRST_GENERATION, ...layoutOfNew({ shards: 1 }) }, true, { prefix, shards: 1 }),
+      indicesOf({ generation: FIRST_GENERATION, ...layoutOfNew({ shards: 1 }) }, { prefix, shards: 1 }),
     ),
-    ...Object.entries(indicesOf({ generation: API_KEYS_GENERATION }, false, { prefix, shards: 1 })),
+    ...Object.entries(indicesOf({ generation: API_KEYS_GENERATION }, { prefix, shards: 1 })),
   ].filter(([name]) => names.includes(name))
   const ofOthers = await inspectIndices(Object.fromEntries(ofFirst), request)
   return { generations, told: [...told, ...ofOthers], unread }
@@ -120,7 +120,7 @@ export const inspectStream = async (
     const isOurs = found?.rules_version === rulesVersion && found.topic === source.topic
     if (found !== undefined && !isOurs) return undefined
   }
-  const inspected = await inspectGeneration(generation, source, stream === 'events', { ...steps, shards: 1 })
+  const inspected = await inspectGeneration(generation, source, { ...steps, shards: 1 })
   await inspectPositions(inspected.identity, steps)
   const ours = await installationOf(prefix, steps)
   await assertOwnGroup(admin, `${steps.groupId}-${generation}`, topics[stream], ours)

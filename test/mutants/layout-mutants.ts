@@ -75,8 +75,8 @@ export const layoutMutants: readonly Mutant[] = [
   {
     name: 'a generation is opened with the layout of new ones',
     inside: 'openGeneration',
-    find: '  const indices = indicesOf(identity, ofEvents, steps)\n',
-    replace: '  const indices = indicesOf({ ...identity, ...layoutOfNew(steps) }, ofEvents, steps)\n',
+    find: '  const indices = indicesOf(identity, steps)\n',
+    replace: '  const indices = indicesOf({ ...identity, ...layoutOfNew(steps) }, steps)\n',
   },
   {
     name: 'a new generation does not store its layout',

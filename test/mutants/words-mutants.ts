@@ -105,7 +105,7 @@ export const wordsMutants: readonly Mutant[] = [
     name: 'the doctor does not ask what a start asks of the API keys',
     inside: 'inspectGeneration',
     find: '  await assertSameIndices(identity, steps)\n  return { identity, told }',
-    replace: '  if (ofEvents) await assertSameIndices(identity, steps)\n  return { identity, told }',
+    replace: '  if (isOfEvents(generation)) await assertSameIndices(identity, steps)\n  return { identity, told }',
   },
   {
     name: 'the doctor does not look at positions',

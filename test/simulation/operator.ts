@@ -82,7 +82,7 @@ export class Operator {
       const follows = rules === 'same' ? undefined : FIRST_GENERATION
       const { signal } = new AbortController()
       while (!promises.hasPosition()) await host.sleep(500, signal)
-      await prepareGeneration(SECOND_GENERATION, source, ends, true, steps, follows)
+      await prepareGeneration(SECOND_GENERATION, source, ends, steps, follows)
       await changeGenerations(steps, now => ({ ...now, active: [...new Set([...now.active, SECOND_GENERATION])] }))
       if (!this.#hasBegun) coverage.count(`generations begun under ${rules === 'same' ? 'the same' : 'other'} rules`)
       this.#hasBegun = true

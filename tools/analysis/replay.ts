@@ -186,7 +186,7 @@ const openSandbox = async (
   const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, firstLater)]
   assertLogReaches(bounds, ends, sandboxLabel(generation))
   const made = { ...source, sandbox: { ...wanted, bounds } }
-  const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
+  const identity = await prepareGeneration(generation, made, ends, steps).catch((error: unknown) => {
     if (!(error instanceof StopError && error.code === 'index_missing')) throw error
     const advice = `npx commission projection drop ${sandboxLabel(generation)} removes what is left`
     throw new CommandError(`${sandboxLabel(generation)} is only partly dropped, or is being dropped: ${advice}`)

@@ -91,7 +91,6 @@ export const rebuild = async (
     generation,
     source,
     await fetchEnds(admin, topics.events),
-    true,
     steps,
     follows,
   ).catch(unlessDropped)

@@ -154,28 +154,29 @@ export const readPositions = async (
 
 type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id' | 'sandbox'>
 
+/** API keys have one generation, whose indices are always the same. */
+const isOfEvents = (generation: string): boolean => generation !== API_KEYS_GENERATION
+
 /**
  * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is
  * missing.
- * @param ofEvents whether it is of commission events. API keys have one generation, whose indices are always the same
  * @param follows the live generation, if that has other rules
  */
 export const prepareGeneration = async (
   generation: string,
   source: Source,
   ends: Ends,
-  ofEvents: boolean,
   steps: PrepareSteps,
   follows?: string,
 ): Promise<GenerationBody> => {
   const { request } = steps
   if ((await readGeneration(generation, steps)) === undefined) {
-    const layout = ofEvents ? layoutOfNew(steps) : {}
-    const indices = indicesOf({ generation, ...layout }, ofEvents, steps)
+    const layout = isOfEvents(generation) ? layoutOfNew(steps) : {}
+    const indices = indicesOf({ generation, ...layout }, steps)
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
       // Serve API keys only after the present end of the topic is reached: an older revocation must not be missed.
-      const body = { position: 0, last: null, at: 0, time: 0, serve_from: ofEvents ? 0 : end }
+      const body = { position: 0, last: null, at: 0, time: 0, serve_from: isOfEvents(generation) ? 0 : end }
       await createControl(
         positionId(generation, partition),
         { kind: 'position', body } satisfies PositionDocument,
@@ -183,26 +184,25 @@ export const prepareGeneration = async (
       )
     }
     // Written after its positions: a generation that exists has them all.
-    const rules_version = versionOf(ofEvents, steps)
+    const rules_version = versionOf(generation, steps)
     const ids = await readIndexIds(Object.keys(indices), steps)
     const made = { generation, ...source, rules_version, ...layout }
     const shards = await readRecordableIds(Object.keys(indices), steps)
     const body = { ...made, ...(follows !== undefined && { follows }), indices: ids, ...(shards && { shards }) }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
-  return openGeneration(generation, source, ofEvents, steps)
+  return openGeneration(generation, source, steps)
 }
 
 /** Opens a generation that must exist. @throws StopError as `prepareGeneration` */
 export const openGeneration = async (
   generation: string,
   source: Source,
-  ofEvents: boolean,
   steps: PrepareSteps,
 ): Promise<GenerationBody> => {
   const { request } = steps
-  const identity = await readKnown(generation, source, ofEvents, steps)
-  const indices = indicesOf(identity, ofEvents, steps)
+  const identity = await readKnown(generation, source, steps)
+  const indices = indicesOf(identity, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
   return keepIntact(identity, Object.keys(indices), steps)
 }
@@ -211,11 +211,10 @@ export const openGeneration = async (
 export const inspectGeneration = async (
   generation: string,
   source: Source,
-  ofEvents: boolean,
   steps: PrepareSteps,
 ): Promise<{ readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }> => {
-  const identity = await readKnown(generation, source, ofEvents, steps)
-  const told = await inspectIndices(indicesOf(identity, ofEvents, steps), steps.request)
+  const identity = await readKnown(generation, source, steps)
+  const told = await inspectIndices(indicesOf(identity, steps), steps.request)
   await assertSameIndices(identity, steps)
   return { identity, told }
 }
@@ -229,24 +228,18 @@ export const assertSuitable = async (
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<void> => {
   const [control, definition] = controlDefinition(prefix)
-  const ofEvents = identity.generation !== API_KEYS_GENERATION
   // The number of shards is not compared.
-  const own = indicesOf(identity, ofEvents, { prefix, shards: 1 })
+  const own = indicesOf(identity, { prefix, shards: 1 })
   await inspectIndices({ [control]: definition, ...own }, request)
 }
 
 /** @throws StopError `index_missing`, `source_changed`, `rules_changed` */
-const readKnown = async (
-  generation: string,
-  source: Source,
-  ofEvents: boolean,
-  steps: PrepareSteps,
-): Promise<GenerationBody> => {
+const readKnown = async (generation: string, source: Source, steps: PrepareSteps): Promise<GenerationBody> => {
   const identity = await readGeneration(generation, steps)
   if (identity === undefined) throw generationMissing(generation, steps.prefix)
   assertSameSource(identity, source)
-  const version = versionOf(ofEvents, steps)
-  const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
+  const version = versionOf(generation, steps)
+  const isKnown = isOfEvents(generation) ? identity.rules_version === version : knowsKeyRules(identity)
   if (!isKnown) throw rulesChanged(identity, version)
   return identity
 }
@@ -267,15 +260,16 @@ export const layoutOfNew = ({
 }
 
 export const indicesOf = (
-  generation: Layout & Pick<GenerationBody, 'generation'>,
-  ofEvents: boolean,
+  identity: Layout & Pick<GenerationBody, 'generation'>,
   { prefix, shards, replicas }: Pick<PrepareSteps, 'prefix' | 'shards' | 'replicas'>,
 ): Record<string, IndexDefinition> =>
-  ofEvents ? generationIndices(prefix, generation, { shards, replicas }) : apiKeysIndices(prefix, replicas)
+  isOfEvents(identity.generation)
+    ? generationIndices(prefix, identity, { shards, replicas })
+    : apiKeysIndices(prefix, replicas)
 
 /** Returns this program's rules version, for commission events or API keys. */
-const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
-  ofEvents ? rulesVersion : KEY_RULES_VERSION
+const versionOf = (generation: string, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
+  isOfEvents(generation) ? rulesVersion : KEY_RULES_VERSION
 
 export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours: number): StopError => {
   const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`

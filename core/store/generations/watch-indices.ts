@@ -6,7 +6,6 @@
  * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
  *   `/readyz` says so. It also names recorded shards whose ids two checks in a row do not find, or may not ask for.
  */
-import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
 import type { FoundSetting } from '../../../schemas/stored/index-settings.ts'
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import type { GenerationBody } from '../../log/index.ts'
@@ -48,7 +47,7 @@ export const watchIndices = async (
   let known = identity
   const [control, controlled] = controlDefinition(prefix)
   // Neither the number of shards nor that of copies is compared.
-  const own = indicesOf(identity, identity.generation !== API_KEYS_GENERATION, { prefix, shards: 1 })
+  const own = indicesOf(identity, { prefix, shards: 1 })
   const definitions = Object.entries({ [control]: controlled, ...own })
   const tell: TellSetting = ({ index, setting, expected, got, reason, put_back }) => {
     if (put_back) warn({ index, setting, expected, got, reason }, 'a setting of an index was put back')

@@ -28,8 +28,8 @@ const stepsOf = (elasticsearch: Elasticsearch): PrepareSteps => ({
 const start = async (elasticsearch: Elasticsearch, steps = stepsOf(elasticsearch)): Promise<string> => {
   await prepareCommon(steps)
   const generation = (await readGenerations(steps))?.live ?? 'g1'
-  await prepareGeneration(generation, source, ends, true, steps)
-  await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)
+  await prepareGeneration(generation, source, ends, steps)
+  await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), steps)
   await makeFirstLive(generation, steps)
   return generation
 }
@@ -305,7 +305,7 @@ describe('a later start', () => {
   test('is refused with another source or another version of the rules', async () => {
     const elasticsearch = await started()
     const steps = stepsOf(elasticsearch)
-    const other = prepareGeneration('g1', { ...source, cluster_id: 'cluster-2' }, ends, true, steps)
+    const other = prepareGeneration('g1', { ...source, cluster_id: 'cluster-2' }, ends, steps)
     await expect(other).rejects.toThrow(stops('source_changed'))
 
     const body = { generation: 'g1', ...source, ...layout, rules_version: RULES_VERSION + 1 }
@@ -316,9 +316,9 @@ describe('a later start', () => {
   test('of API keys does not depend on the version of the rules for commission events', async () => {
     const elasticsearch = await started()
     const steps = { ...stepsOf(elasticsearch), rulesVersion: RULES_VERSION + 1 }
-    const keys = await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), false, steps)
+    const keys = await prepareGeneration('api-keys', { ...source, partitions: 1 }, ends.slice(0, 1), steps)
     expect(keys.rules_version).toBe(KEY_RULES_VERSION)
-    const made = await prepareGeneration('g2', source, ends, true, steps, 'g1')
+    const made = await prepareGeneration('g2', source, ends, steps, 'g1')
     expect(made).toMatchObject({ generation: 'g2', rules_version: RULES_VERSION + 1, follows: 'g1' })
   })
 })
@@ -327,7 +327,7 @@ describe('the layout of a generation', () => {
   const made = async (name: string, given: Partial<PrepareSteps>) => {
     const elasticsearch = await started()
     const steps = { ...stepsOf(elasticsearch), ...given }
-    const identity = await prepareGeneration(name, source, ends, true, steps)
+    const identity = await prepareGeneration(name, source, ends, steps)
     return { elasticsearch, steps, identity }
   }
 
@@ -338,8 +338,8 @@ describe('the layout of a generation', () => {
     const wanted = generationIndices('test', { generation: 'g2', ...ours }, { shards: 1 })
     expect([...elasticsearch.indices.keys()].filter(name => name.includes('-g2-'))).toEqual(Object.keys(wanted))
     const again = { ...steps, layout: of === 1 ? (3 as const) : (1 as const) }
-    expect(await openGeneration('g2', source, true, again)).toEqual(identity)
-    expect(await prepareGeneration('g2', source, ends, true, again)).toEqual(identity)
+    expect(await openGeneration('g2', source, again)).toEqual(identity)
+    expect(await prepareGeneration('g2', source, ends, again)).toEqual(identity)
   })
 
   test('is 3 unless a test says another one', async () => {
@@ -358,7 +358,7 @@ describe('the layout of a generation', () => {
   test('must be that of the indices that are there', async () => {
     const { elasticsearch } = await made('g2', { layout: 1 })
     elasticsearch.documents.delete('test-control/generation:g2')
-    const other = prepareGeneration('g2', source, ends, true, { ...stepsOf(elasticsearch), layout: 2 })
+    const other = prepareGeneration('g2', source, ends, { ...stepsOf(elasticsearch), layout: 2 })
     await expect(other).rejects.toThrow(stops('index_unsuitable'))
   })
 })

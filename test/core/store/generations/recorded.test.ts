@@ -16,7 +16,7 @@ const steps = (elasticsearch: Elasticsearch, told: string[] = []): PrepareSteps 
 })
 const start = async (steps: PrepareSteps): Promise<void> => {
   await prepareCommon(steps)
-  await prepareGeneration('g1', source, [{ partition: 0, low: 0, end: 5 }], true, steps)
+  await prepareGeneration('g1', source, [{ partition: 0, low: 0, end: 5 }], steps)
 }
 const late = 'test-g1-payouts/1'
 const shardsOf = (elasticsearch: Elasticsearch) =>
