@@ -56,7 +56,7 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
   const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
-  /** The delay of each call of `refresh`, also of those without an index. */
+  /** The delay of each call of `refresh`, also of those that refresh nothing. */
   const delays: number[] = []
   let current: PublishedState = { position, last: null, at: 0, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
@@ -103,9 +103,9 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
       if (holds.writes) await writes.call(changes)
       documents.write(changes)
     },
-    searchedIndices: kinds => listKinds.filter(kind => kinds.has(kind)),
-    refresh: async (indices, delay) => {
+    refresh: async (kinds, delay) => {
       delays.push(delay)
+      const indices = listKinds.filter(kind => kinds.has(kind))
       if (indices.length === 0) return
       story.push(`refresh ${indices.join()}${delay > 0 ? ` after ${delay}` : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, delay })

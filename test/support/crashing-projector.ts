@@ -21,6 +21,7 @@ import {
 } from '../../core/store/elasticsearch/client.ts'
 import { elasticsearchConfig } from '../../core/store/elasticsearch-config.ts'
 import { runProjector } from '../../projector/projector.ts'
+import { isListKind } from '../../schemas/stored/documents.ts'
 import { isRead } from './answering.ts'
 import { registerCodecs } from './codecs.ts'
 import type { Plan, Point } from './crashes.ts'
@@ -93,11 +94,10 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
     },
     store: {
       packBatch,
-      searchedIndices: kinds => store.searchedIndices(kinds),
-      refresh: async (indices, behind) => {
-        if (indices.length === 0) return store.refresh(indices, behind)
+      refresh: async (kinds, delay) => {
+        if (![...kinds].some(isListKind)) return store.refresh(kinds, delay)
         await reach('before refresh')
-        await store.refresh(indices, behind)
+        await store.refresh(kinds, delay)
         await reach('after refresh')
       },
       published: {

@@ -46,7 +46,7 @@ import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'source' | 'decideNext'>
-  readonly store: Pick<PartitionStore, 'published' | 'packBatch' | 'searchedIndices' | 'refresh'>
+  readonly store: Pick<PartitionStore, 'published' | 'packBatch' | 'refresh'>
   /** Is told what happens; nothing waits for it. */
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
 }
@@ -203,7 +203,7 @@ export class PartitionFlow {
       await written
       if (this.#closed) return
       const writtenTo = Math.max(write.end, this.#inOrder.writtenTo)
-      await store.refresh(store.searchedIndices(write.kinds), this.#refreshDelay(writtenTo))
+      await store.refresh(write.kinds, this.#refreshDelay(writtenTo))
       write.isSearchable = true
     })
   }

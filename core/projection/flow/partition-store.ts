@@ -296,18 +296,14 @@ export class PartitionStore {
       )
   }
 
-  /** Returns the indices of these kinds that lists search, not those of statements, chains and parked records. */
-  searchedIndices(kinds: ReadonlySet<IndexKind>): string[] {
-    return this.#parts.layout.searchedIndices(kinds)
-  }
-
   /**
-   * Makes the written documents of these indices searchable. Without an index nothing is refreshed. All partitions
-   * share a refresh, and only one that began after this call counts.
+   * Makes the written documents of these kinds searchable, if lists search them: not statements, chains and parked
+   * records. All partitions share a refresh, and only one that began after this call counts.
    * @param delay in milliseconds since the last refresh
    */
-  refresh(indices: readonly string[], delay: number): Promise<void> {
-    return this.#parts.shared.refreshing.refresh(indices, delay)
+  refresh(kinds: ReadonlySet<IndexKind>, delay: number): Promise<void> {
+    const { layout, shared } = this.#parts
+    return shared.refreshing.refresh(layout.searchedIndices(kinds), delay)
   }
 
   /**
