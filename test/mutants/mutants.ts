@@ -38,9 +38,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
     inside: 'PartitionFlow.#decideAll',
-    find: '        this.#inOrder.push(write, done, this.#untilSearchable(write, done))\n',
+    find: '      this.#inOrder.push(write, done, this.#untilSearchable(write, done))\n',
     replace:
-      '        this.#inOrder.push(write, done, this.#untilSearchable(write, done))\n        void this.#parts.stream.commit(write.end)\n',
+      '      this.#inOrder.push(write, done, this.#untilSearchable(write, done))\n      void this.#parts.stream.commit(write.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',

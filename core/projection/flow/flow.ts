@@ -169,19 +169,19 @@ export class PartitionFlow {
   async #decideAll(): Promise<void> {
     const { ledger, store } = this.#parts
     for (const batch of this.#undecided()) {
-      await this.#withinBudget(batch, async () => {
-        const decided = await ledger.decideNext(batch)
-        this.#onDecided(decided)
-        const write = writeOf(decided)
-        const send = store.packBatch(decided.documents, write.last?.last ?? null)
-        for (const full of this.#writesInFlight()) await full
-        if (this.#closed) return undefined
-        const done = this.#untilWritten(decided, write, send())
-        this.#inOrder.push(write, done, this.#untilSearchable(write, done))
-        this.#keepPublishing()
-        // In an object, so that `await` does not wait for the write.
-        return { done }
-      })
+      using begun = await this.#begin(batch)
+      if (this.#closed) return
+      const decided = await ledger.decideNext(batch)
+      this.#onDecided(decided)
+      const write = writeOf(decided)
+      const send = store.packBatch(decided.documents, write.last?.last ?? null)
+      for (const full of this.#writesInFlight()) await full
+      if (this.#closed) return
+      const done = this.#untilWritten(decided, write, send())
+      this.#inOrder.push(write, done, this.#untilSearchable(write, done))
+      this.#keepPublishing()
+      const writing = begun.move()
+      void done.then(() => writing.dispose())
     }
   }
 
@@ -256,21 +256,12 @@ export class PartitionFlow {
     for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) yield batch
   }
 
-  /** Waits until there is room for the batch. It takes the room, and has a trace, until the write is done. */
-  async #withinBudget(batch: Batch, step: () => Promise<{ readonly done: Promise<void> } | undefined>): Promise<void> {
-    const release = await this.#limits.budget(bytesOfAll(batch.records))
-    const endSpan = traceBatch(batch, this.#parts.ledger.source)
-    const end = (): void => {
-      endSpan()
-      release()
-    }
-    let write: { readonly done: Promise<void> } | undefined
-    try {
-      if (!this.#closed) write = await step()
-    } finally {
-      if (write === undefined) end()
-      else void write.done.then(end)
-    }
+  /** Waits until there is room for the batch. It takes the room, and has a trace, until both are disposed of. */
+  async #begin(batch: Batch): Promise<DisposableStack> {
+    const begun = new DisposableStack()
+    begun.defer(await this.#limits.budget(bytesOfAll(batch.records)))
+    begun.defer(traceBatch(batch, this.#parts.ledger.source))
+    return begun
   }
 
   #onDecided({ rest, counts, parkedCodes, documents }: DecidedBatch): void {
