@@ -63,8 +63,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a batch that arrives while many are in flight is dropped and resolved',
     inside: 'PartitionFlow.take',
-    find: '    this.#read.add(batch)\n',
-    replace: "    if (this.#inOrder.firstUnwrittenOf(2)) return 'taken'\n    this.#read.add(batch)\n",
+    find: '    this.#queue.add(batch)\n',
+    replace: "    if (this.#inOrder.firstUnwrittenOf(2)) return 'taken'\n    this.#queue.add(batch)\n",
   },
   {
     name: 'a batch that is written last delays its refresh as if the batches behind it were not written',

@@ -27,7 +27,7 @@ export const setUp = () => {
       seek: (partition, offset) => told.push(`seek ${partition} to ${offset}`),
       resume: partition => told.push(`resume ${partition}`),
     }),
-    position: (partition, signal) => positions.call({ partition, signal }),
+    openPartition: (partition, signal) => positions.call({ partition, signal }),
     verify: signal => verifications.call(signal),
     onVerified: partition => verified.push(partition),
     startFlow: (_, published, _signal, partitions) => {

@@ -86,7 +86,7 @@ export class PartitionFlow {
   readonly #parts: FlowParts
   readonly #limits: FlowLimits
   readonly #bytesMax: number
-  readonly #read = new Queue()
+  readonly #queue = new Queue()
   readonly #inOrder: InOrder
   /** For the published time only. */
   readonly #included: IncludedTime
@@ -131,7 +131,7 @@ export class PartitionFlow {
     this.#readTo = batch.end
     this.#included.sawBatch(batch)
     this.#lastRead = lastOf(batch.records)?.last ?? this.#lastRead
-    this.#read.add(batch)
+    this.#queue.add(batch)
     this.#addBytes(bytesOfAll(batch.records))
     this.#keepDeciding()
     return 'taken'
@@ -163,7 +163,7 @@ export class PartitionFlow {
   close(): void {
     this.#closed = true
     this.#inOrder.close()
-    this.#read.clear()
+    this.#queue.clear()
   }
 
   async #decideAll(): Promise<void> {
@@ -235,7 +235,7 @@ export class PartitionFlow {
     if (this.#deciding === undefined && this.#publishing === undefined) this.#catchUp.begin(this.#inOrder.writtenTo)
     this.#deciding ??= this.#run(() => this.#decideAll()).then(() => {
       this.#deciding = undefined
-      if (!this.#read.isEmpty && !this.#closed) this.#keepDeciding()
+      if (!this.#queue.isEmpty && !this.#closed) this.#keepDeciding()
     })
   }
 
@@ -253,7 +253,7 @@ export class PartitionFlow {
   }
 
   *#undecided(): Generator<Batch, void> {
-    for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) yield batch
+    for (let batch = this.#queue.next(); batch && !this.#closed; batch = this.#queue.next()) yield batch
   }
 
   /** Waits until there is room for the batch. It takes the room, and has a trace, until both are disposed of. */
@@ -265,7 +265,7 @@ export class PartitionFlow {
   }
 
   #onDecided({ rest, counts, parkedCodes, documents }: DecidedBatch): void {
-    if (!this.#closed) for (const later of rest) this.#read.putBack(later)
+    if (!this.#closed) for (const later of rest) this.#queue.putBack(later)
     this.#parts.stream.onDecided(counts, parkedCodes, documents)
   }
 

@@ -66,7 +66,7 @@ type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
   /** Returns the published position, once the source is verified and still has that offset. */
-  readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
+  readonly openPartition: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
   /** Resolves once the source is verified. */
   readonly verify: (signal: AbortSignal) => Promise<void>
   /** A partition is verified further, and not yet to its position. */
@@ -236,7 +236,7 @@ export class Assignment {
   async #open(assigned: Assigned): Promise<void> {
     const { partition, abort } = assigned
     const { signal } = abort
-    const published = await this.#steps.position(partition, signal)
+    const published = await this.#steps.openPartition(partition, signal)
     signal.throwIfAborted()
     if (assigned.reconnects > 0) await this.#verifySource(assigned)
     const flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)

@@ -151,7 +151,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const assignment: Assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
-    position: (partition, signal) =>
+    openPartition: (partition, signal) =>
       openPartition(partition, options, { ...context, verifySource: verify, replace: store.replace, times }, signal),
     verify,
     onVerified: partition => watchdog.onProgress(partition, 1),
