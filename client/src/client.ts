@@ -38,7 +38,7 @@ export type ListOptions = {
   /** Continues after a cursor. Null means the beginning: `last_change_id` is null while there is no change. */
   readonly startingAfter?: string | null
 }
-/** Selects the records of one rep, of one period, or of both. */
+/** Selects the records of one rep, of one period, or of both. Null is an error: it would select all. */
 export type Filter = { readonly repId?: string; readonly periodId?: string }
 /**
  * With a deal: only payouts that have a line of it, in changes nothing else, and in totals only its lines.
@@ -163,11 +163,15 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
     options: ListOptions & DealFilter,
     read: (query: ReturnType<typeof queryOf>) => Promise<Answer<Body<Item>>>,
     from: Parameters<typeof createList>[0] = options.startingAfter ?? undefined,
-  ): List<Item> => createList(from, async after => pageOf(await read(queryOf(options, after))))
+  ): List<Item> => {
+    requireValues(options)
+    return createList(from, async after => pageOf(await read(queryOf(options, after))))
+  }
   const recordsOf = <Item extends { readonly id: string }>(
     options: ListOrIds<ListOptions & DealFilter>,
     read: (query: ReturnType<typeof queryOf> | AskedIds) => Promise<Answer<Body<Item>>>,
   ): List<Item> => {
+    requireValues(options)
     if (options.ids === undefined) return listOf(options, read)
     const { ids: all, ...more } = options
     const others = Object.entries(more).flatMap(([name, value]) => ((value ?? undefined) === undefined ? [] : [name]))
@@ -183,6 +187,7 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
     payouts: (options = {}) => recordsOf(options, query => api.GET('/payouts', { params: { query } })),
     payrollRecords: (options = {}) => recordsOf(options, query => api.GET('/payroll_files', { params: { query } })),
     changes: ({ after, ...options } = {}) => {
+      requireValues({ after })
       const start = options.startingAfter ?? undefined
       // The first page begins after a sequence, and the others after the cursor of the page before.
       const first = (cursor: string | undefined) => cursor === start && after !== undefined && { after }
@@ -195,6 +200,7 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
       return listOf(options, query => api.GET('/changes', { params: { query } }), from)
     },
     follow: async function* ({ startingAfter, ...options } = {}) {
+      requireValues(options)
       for (let after = startingAfter ?? undefined; ; ) {
         const query = { ...queryOf(options, after), wait: waitSeconds }
         const asked = performance.now()
@@ -214,6 +220,7 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
     statement: async id => answered(await api.GET('/statements/{id}', one(id))).data,
     payrollRecord: async id => answered(await api.GET('/payroll_files/{id}', one(id))).data,
     totals: async (filter = {}) => {
+      requireValues(filter)
       const query = { ...asOf, ...filterOf(filter) }
       return answered(await api.GET('/totals', { params: { query } })).data
     },
@@ -222,6 +229,12 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
     until: more => clientAsOf(connection.until(more), moment),
     noting: onTime => clientAsOf(connection.noting(onTime), moment),
   }
+}
+
+/** A query leaves null out, such as the deal of a line without one: then all records of the organization would come. */
+const requireValues = (options: object): void => {
+  const [name] = Object.entries(options).find(([name, value]) => value === null && name !== 'startingAfter') ?? []
+  if (name !== undefined) throw new Error(`${name} is null, which would select everything: leave it out for that`)
 }
 
 type AskedIds = { readonly as_of?: string; readonly ids: string }

@@ -53,6 +53,26 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
     ])
   })
 
+  test('refuses a filter that is None, and asks nothing: it would select the whole organization', async () => {
+    const { runProgram } = await shared()
+    const program = `
+import os
+from commission_client import UNSET, Client
+client = Client("http://127.0.0.1:1", "key", timeout=2)
+reads = [client.payouts, client.payroll_records, client.changes, client.follow, client.totals]
+given = [(read, "rep_id") for read in reads] + [(client.reps, "ids"), (client.periods, "ids"), (client.changes, "after")]
+given.append((lambda **filters: client.changes_since("2026-01-01T00:00:00Z", **filters), "deal_id"))
+for read, name in given:
+    try:
+        print(read(**{name: None}))
+    except ValueError as error:
+        print(str(error).startswith(f"{name} is None"))
+client = Client(os.environ["API"], os.environ["KEY"])
+print(*[payout.id for payout in client.payouts(deal_id=UNSET, starting_after=None)])
+`
+    expect(await runProgram(program)).toEqual([...Array(9).fill('True'), 'payout_2'])
+  })
+
   test('tells type checkers the types of all its methods', async () => {
     const { runProgram } = await shared()
     const program = [

@@ -74,6 +74,24 @@ test('an unknown argument is named, with those that the tool takes', async () =>
   expect(await messageOf('list_periods', { limit: 0 })).toContain('limit must be >= 1')
 })
 
+test('an argument that is null is refused: without it, a tool would answer for the whole organization', async () => {
+  const { seen, client } = await startSilentApi()
+  const { agent } = await agentOf(client)
+  const { tools } = await agent.listTools()
+  const given = tools.flatMap(({ name, inputSchema: { properties = {} } }) =>
+    Object.keys(properties).map(argument => ({ name, argument })),
+  )
+  expect(given).toContainEqual({ name: 'list_payouts', argument: 'deal_id' })
+  for (const { name, argument } of given) {
+    const { isError, content } = await agent.callTool({ name, arguments: { [argument]: null } })
+    expect({ isError, text: JSON.stringify(content) }).toEqual({
+      isError: true,
+      text: expect.stringContaining(argument),
+    })
+  }
+  expect(seen.asked).toBe(0)
+})
+
 test('a defect of this server is told once, and the agent reads nothing of its message', async () => {
   const defect = new TypeError('rep "Ada" is undefined')
   const broken = { ...createClient({ baseUrl: 'http://127.0.0.1', key: 'ck_secret' }) }

@@ -49,6 +49,7 @@ class Client:
 
     All reads raise RefusedError, or httpx.TransportError if the connection fails, or answers are not whole or do not
     come, for longer than `timeout` seconds. One attempt takes 60 s at most. A fork has connections of its own.
+    A filter that is None raises ValueError: without it, all records of the organization would come.
     """
 
     def __init__(self, base_url: str, key: str, *, timeout: float = 120.0) -> None:
@@ -73,13 +74,13 @@ class Client:
         return client
 
     def reps(
-        self, *, ids: Iterable[str] | None = None, starting_after: str | None = None, limit: int = 200
+        self, *, ids: Iterable[str] | Unset = UNSET, starting_after: str | None = None, limit: int = 200
     ) -> Iterator[Rep]:
         """All reps. With `ids` only these, in this order, without unknown ones."""
         return self._walk(list_reps, starting_after, limit, ids=ids)
 
     def periods(
-        self, *, ids: Iterable[str] | None = None, starting_after: str | None = None, limit: int = 200
+        self, *, ids: Iterable[str] | Unset = UNSET, starting_after: str | None = None, limit: int = 200
     ) -> Iterator[Period]:
         """All periods. With `ids` only these, in this order, without unknown ones."""
         return self._walk(list_periods, starting_after, limit, ids=ids)
@@ -87,10 +88,10 @@ class Client:
     def payouts(
         self,
         *,
-        ids: Iterable[str] | None = None,
-        rep_id: str | None = None,
-        period_id: str | None = None,
-        deal_id: str | None = None,
+        ids: Iterable[str] | Unset = UNSET,
+        rep_id: str | Unset = UNSET,
+        period_id: str | Unset = UNSET,
+        deal_id: str | Unset = UNSET,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Payout]:
@@ -100,15 +101,15 @@ class Client:
         If a payout is replaced during a walk of now, the walk can return it and its replacement: for sums, walk
         `as_of` one moment. With `ids` these, in this order, also replaced ones.
         """
-        filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
+        filters = _given(rep_id=rep_id, period_id=period_id, deal_id=deal_id)
         return self._walk(list_payouts, starting_after, limit, ids=ids, **filters)
 
     def payroll_records(
         self,
         *,
-        ids: Iterable[str] | None = None,
-        rep_id: str | None = None,
-        period_id: str | None = None,
+        ids: Iterable[str] | Unset = UNSET,
+        rep_id: str | Unset = UNSET,
+        period_id: str | Unset = UNSET,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[PayrollRecord]:
@@ -117,11 +118,11 @@ class Client:
     def changes(
         self,
         *,
-        rep_id: str | None = None,
-        period_id: str | None = None,
-        deal_id: str | None = None,
+        rep_id: str | Unset = UNSET,
+        period_id: str | Unset = UNSET,
+        deal_id: str | Unset = UNSET,
         starting_after: str | None = None,
-        after: int | None = None,
+        after: int | Unset = UNSET,
         limit: int = 200,
     ) -> Iterator[Change]:
         """One entry for each applied event, in order. With `deal_id` only payouts that have a line of this deal.
@@ -129,36 +130,40 @@ class Client:
         A replacement without the deal does not come: ask `totals`, or follow by rep and period.
         `after` in place of `starting_after` begins after the change with this `sequence`; 0 is the beginning.
         """
-        filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
+        filters = _given(rep_id=rep_id, period_id=period_id, deal_id=deal_id)
         return self._walk(list_changes, starting_after, limit, after=after, **filters)
 
     def changes_since(
         self,
         instant: str,
         *,
-        rep_id: str | None = None,
-        period_id: str | None = None,
-        deal_id: str | None = None,
+        rep_id: str | Unset = UNSET,
+        period_id: str | Unset = UNSET,
+        deal_id: str | Unset = UNSET,
         limit: int = 200,
     ) -> Iterator[Change]:
         """The changes that were published after an instant (RFC 3339) that is over."""
+        given = _given(rep_id=rep_id, period_id=period_id, deal_id=deal_id)
         last = self.as_of(instant).totals().last_change_id
-        return self.changes(rep_id=rep_id, period_id=period_id, deal_id=deal_id, starting_after=last, limit=limit)
+        return self.changes(**given, starting_after=last, limit=limit)
 
     def follow(
         self,
         *,
-        rep_id: str | None = None,
-        period_id: str | None = None,
-        deal_id: str | None = None,
+        rep_id: str | Unset = UNSET,
+        period_id: str | Unset = UNSET,
+        deal_id: str | Unset = UNSET,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Change]:
         """As `changes`, for ever: waits for the next change."""
-        filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
+        given = _given(rep_id=rep_id, period_id=period_id, deal_id=deal_id)
+        return self._following(starting_after, limit, {"wait": self._wait_seconds, **given})
+
+    def _following(self, starting_after: str | None, limit: int, given: dict[str, Any]) -> Iterator[Change]:
         while True:
             asked = time.monotonic()
-            page = self._page(list_changes, starting_after, limit, wait=self._wait_seconds, **filters)
+            page = self._page(list_changes, starting_after, limit, (), given)
             yield from page.data
             # A process that stops, or a proxy, answers at once.
             if not page.data and time.monotonic() - asked < 1:
@@ -186,7 +191,7 @@ class Client:
         return self._one(get_payroll_record, id)
 
     def totals(
-        self, *, rep_id: str | None = None, period_id: str | None = None, deal_id: str | None = None
+        self, *, rep_id: str | Unset = UNSET, period_id: str | Unset = UNSET, deal_id: str | Unset = UNSET
     ) -> Totals:
         """Amounts owed, paid and open, by period and currency: of all reps and periods, or of one.
 
@@ -204,20 +209,24 @@ class Client:
         starting_after: str | None,
         limit: int,
         path: tuple[str, ...] = (),
-        ids: Iterable[str] | None = None,
-        after: int | None = None,
-        **filters: str | None,
+        ids: Iterable[str] | Unset = UNSET,
+        **filters: str | int | Unset,
     ) -> Iterator[Any]:
-        if ids is not None:
-            # With another parameter than `as_of`, the API refuses the request.
-            if starting_after is not None or _given(**filters):
-                raise ValueError("ids are read without starting_after and filters")
-            yield from self._several(operation, ids)
-            return
+        given = _given(ids=ids, **filters)
+        if "ids" not in given:
+            return self._pages(operation, starting_after, limit, path, given)
+        # With another parameter than `as_of`, the API refuses the request.
+        if starting_after is not None or len(given) > 1:
+            raise ValueError("ids are read without starting_after and filters")
+        return self._several(operation, given["ids"])
+
+    def _pages(
+        self, operation: Any, starting_after: str | None, limit: int, path: tuple[str, ...], given: dict[str, Any]
+    ) -> Iterator[Any]:
         while True:
-            page = self._page(operation, starting_after, limit, path, **_given(after=after), **filters)
+            page = self._page(operation, starting_after, limit, path, given)
             # Further pages begin after the cursor of the page before.
-            after = None
+            given.pop("after", None)
             yield from page.data
             if not page.has_more:
                 return
@@ -238,15 +247,10 @@ class Client:
             left = left[answered:]
 
     def _page(
-        self,
-        operation: Any,
-        starting_after: str | None,
-        limit: int,
-        path: tuple[str, ...] = (),
-        **filters: str | int | None,
+        self, operation: Any, starting_after: str | None, limit: int, path: tuple[str, ...], given: dict[str, Any]
     ) -> Any:
-        given = _given(starting_after=starting_after, limit=limit, **filters)
-        return self._answer(operation, *path, **given)
+        cursor = UNSET if starting_after is None else starting_after
+        return self._answer(operation, *path, starting_after=cursor, limit=limit, **given)
 
     def _one(self, operation: Any, *path: str, **given: Any) -> Any:
         return self._answer(operation, *path, **given).data
@@ -255,8 +259,12 @@ class Client:
         return operation.sync_detailed(*path, client=self._connected.get(), as_of=self._as_of, **given).parsed
 
 
-def _given(**parameters: str | int | None) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if value is not None}
+def _given(**parameters: str | int | Iterable[str] | Unset) -> dict[str, Any]:
+    """Raises ValueError for None, such as the deal of a line without one."""
+    for name, value in parameters.items():
+        if value is None:
+            raise ValueError(f"{name} is None, which would select everything: leave it out for that, or give UNSET")
+    return {name: value for name, value in parameters.items() if not isinstance(value, Unset)}
 
 
 def _require_data(response: httpx.Response) -> None:
