@@ -93,8 +93,10 @@ export const READING_DEPTH = 4
 export const READING_BYTES = 64 * MiB
 /** Positions of one kind that a redaction prints; its list has all of them. */
 export const REDACTED_SHOWN = 20
-/** Characters of a name or e-mail address, at least, that is searched for in other places. */
-export const SEARCHED_CHARACTERS = 4
+/** Characters of a name or e-mail address, at least, that is searched for in other places. One letter is everywhere. */
+export const SEARCHED_CHARACTERS = 2
+/** A shorter text is found only as a word of its own: longer words, ids and sealed texts have its letters by chance. */
+export const WORD_CHARACTERS = 4
 /** Records of one page of an export. */
 export const EXPORT_PAGE = 200
 /** Rows of a Parquet table in memory: some 40 MB of lines with the longest descriptions. */

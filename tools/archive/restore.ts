@@ -218,11 +218,15 @@ const redactTopics = async (
 ): Promise<Redaction> => {
   say(`looking for texts of ${redact.rep} of ${redact.org}`)
   const redaction = await redactLogs(verified, redact, passes, signal)
-  const { changes, unclear, mentions } = redaction.list
+  const { changes, unclear, mentions, unsearched } = redaction.list
   say(`${changes.length} ${changes.length === 1 ? 'record has' : 'records have'} texts in the open`)
   if (mentions.length > 0) {
     const what = `records that have a name or e-mail address of ${redact.rep} in another place, which stays`
     say(`warning: ${what}: ${shown(mentions)}`)
+  }
+  if (unsearched > 0) {
+    const what = `${unsearched} of the names and e-mail addresses of ${redact.rep}, of one character`
+    say(`warning: no other place was searched for ${what}`)
   }
   if (unclear.length === 0) return redaction
   const what = `records that nobody can read, and that may concern ${redact.rep}: ${shown(unclear)}`

@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer'
 import { constants, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { type RawRecord, UNDECODABLE_BATCH_HEADER } from '../../core/ledger/index.ts'
 import { isId } from '../../schemas/values.ts'
-import { READING_BYTES, READING_DEPTH } from '../limits.ts'
+import { READING_BYTES, READING_DEPTH, SEARCHED_CHARACTERS, WORD_CHARACTERS } from '../limits.ts'
 
 /** A rep of an organization: the person that a text is about. */
 export type Subject = { readonly org: string; readonly rep: string }
@@ -48,15 +48,48 @@ const isContent = (part: Buffer | null): boolean => part !== null && part.length
 /** Headers of events, and of records that stand for a batch that nobody can read. */
 const own = new RegExp(`^(?:content-type|ce_(?:specversion|id|type|source|time)|${UNDECODABLE_BATCH_HEADER})$`)
 
-/** Whether one of some texts is in the bytes, in any of the readings. Of JSON, only as it is and with its escapes. */
-export const hasText = (part: Buffer, texts: readonly Buffer[]): boolean => {
-  const isJson = part[0] === OPEN_BRACE && !part.includes('data_base64') && isUtf8(part)
-  for (const reading of isJson ? [part, ...unescaped(part)] : readingsOf(part)) {
-    if (texts.some(text => reading.includes(text))) return true
+export type TextSearch = {
+  /** Whether one of the texts is in the bytes, in any of the readings. Of JSON, only as it is and with its escapes. */
+  readonly isIn: (part: Buffer) => boolean
+  readonly searched: number
+  /** The number of texts that are too short to be searched for. */
+  readonly unsearched: number
+}
+
+/** Searches for texts in any case, and however their letters are composed. A short one must be a word of its own. */
+export const searchFor = (given: readonly string[]): TextSearch => {
+  const texts = [...new Set(given.map(text => folded(text.trim())))].filter(text => text !== '')
+  const searched = texts.filter(text => [...text].length >= SEARCHED_CHARACTERS)
+  const pattern = new RegExp(searched.map(patternOf).join('|'), 'u')
+  const isIn = (part: Buffer): boolean => {
+    const isJson = part[0] === OPEN_BRACE && !part.includes('data_base64') && isUtf8(part)
+    for (const reading of isJson ? [part, ...unescaped(part)] : readingsOf(part)) {
+      if (pattern.test(folded(reading.toString('utf8')))) return true
+    }
+    return false
   }
-  return false
+  return {
+    isIn: searched.length === 0 ? () => false : isIn,
+    searched: searched.length,
+    unsearched: texts.length - searched.length,
+  }
 }
 const OPEN_BRACE = 0x7b
+
+/** Equal for texts that differ only in the case or the composition of their letters. */
+const folded = (text: string): string => text.normalize('NFKC').toLowerCase().toUpperCase()
+
+/** The text as it is, and as JSON writes it. */
+const patternOf = (text: string): string => {
+  const forms = [text, JSON.stringify(text).slice(1, -1)].map(form => form.replace(SYNTAX, '\\$&')).join('|')
+  const isWord = [...text].length < WORD_CHARACTERS && !WITHOUT_SPACES.test(text)
+  return isWord ? `${BEFORE_WORD}(?:${forms})(?![\\p{L}\\p{M}\\p{N}])` : forms
+}
+/** The letter of an escape of JSON, such as \n, belongs to no word. */
+const BEFORE_WORD = '(?<=^|[^\\p{L}\\p{M}\\p{N}]|\\\\[BFNRT])'
+const SYNTAX = /[\\^$.*+?()[\]{}|/]/g
+/** Scripts that write words without spaces between them, or join particles to names. */
+const WITHOUT_SPACES = /[\p{sc=Hani}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u
 
 /** All bytes that a publisher has chosen: key, value, names and values of headers. */
 export const partsOf = ({ key, value, headers }: Pick<RawRecord, 'key' | 'value' | 'headers'>): Buffer[] => [

@@ -1,7 +1,7 @@
 import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
-import { concernOf, hasText } from '../../../tools/subjects/person-in-bytes.ts'
+import { concernOf, searchFor } from '../../../tools/subjects/person-in-bytes.ts'
 
 const subject = { org: 'org_a', rep: 'rep_1' }
 const text = '{"org_id":"org_a","id":"rep_1","name":"Zoë Canary"'
@@ -40,8 +40,8 @@ describe('the ids of a person are found', () => {
     expect(concernOf(recordOf(bytes, 'org_b'), subject)).toBe('named')
     expect(concernOf(recordOf(bytes), { ...subject, rep: 'rep_2' })).toBe('other')
     expect(concernOf(recordOf(bytes, 'org_b'), { ...subject, org: 'org_c' })).toBe('other')
-    expect(hasText(Buffer.from(bytes), [Buffer.from('Zoë Canary')])).toBe(true)
-    expect(hasText(Buffer.from(bytes), [Buffer.from('Zoë Other')])).toBe(false)
+    expect(searchFor(['Zoë Canary']).isIn(Buffer.from(bytes))).toBe(true)
+    expect(searchFor(['Zoë Other']).isIn(Buffer.from(bytes))).toBe(false)
   })
 
   test('in the key, in names and in values of headers', () => {
@@ -71,4 +71,45 @@ test('a record that an earlier redaction has blanked has nothing of anybody', ()
   expect(concernOf(recordOf('redacted', null, [['commission-undecodable-batch', '1 3 4']]), subject)).toBe('other')
   expect(concernOf(recordOf('redacted', 'Zoë Canary'), subject)).toBe('unread')
   expect(concernOf(recordOf('redacted', 'org_a', [['x', 'Zoë Canary']]), subject)).toBe('unread')
+})
+
+describe('a text of a person is found', () => {
+  const isIn = (place: string, ...texts: string[]) => searchFor(texts).isIn(Buffer.from(place))
+
+  test('in any case, however its letters are composed', () => {
+    for (const place of [
+      'ZOE\u0308 CANARY',
+      'zo\u00eb canary',
+      '{"note":"of Zoe\\u0308 Canary"}',
+      '\uff3ao\u00eb\u00a0Canary',
+    ])
+      expect(isIn(place, 'Another', ' Zo\u00eb Canary ')).toBe(true)
+    expect([
+      isIn('STRASSER', 'Stra\u00dfer'),
+      isIn('\u039d\u03af\u03ba\u03bf\u03c2', '\u039d\u0399\u0301\u039a\u039f\u03a3'),
+    ]).toEqual([true, true])
+    expect([isIn('Zoe Canary', 'Zo\u00eb Canary'), isIn('a.b(c', 'a+b(c')]).toEqual([false, false])
+  })
+
+  test('of two or three letters, as a word of its own', () => {
+    for (const place of ['for LI', 'Li\u2019s share', '{"note":"\\nLi, too"}', '"Li"'])
+      expect(isIn(place, 'Li')).toBe(true)
+    for (const place of ['list', 'Ali', 'Li7', 'Lie\u0301', 'rep_Li9']) expect(isIn(place, 'Li')).toBe(false)
+    expect([isIn('Johann', 'Johan'), isIn('for Zo\u00eb', 'Zoe\u0308')]).toEqual([true, true])
+  })
+
+  test('of two or three characters of a script without spaces, anywhere', () => {
+    for (const [place, text] of [
+      ['\u652f\u4ed8\u5f20\u4e09\u4f63\u91d1', '\u5f20\u4e09'],
+      ['\uae40\ubbfc\uc218\ub294', '\uae40\ubbfc\uc218'.normalize('NFD')],
+    ] as const)
+      expect(isIn(place, text)).toBe(true)
+  })
+
+  test('unless it has one character: such texts are counted', () => {
+    const search = searchFor(['A', 'e\u0301', '\u674e', 'Li', 'li', '', ' '])
+    expect(search).toMatchObject({ searched: 1, unsearched: 3 })
+    expect(search.isIn(Buffer.from('A \u674e'))).toBe(false)
+    expect(searchFor(['A', '']).isIn(Buffer.from('A'))).toBe(false)
+  })
 })

@@ -9,8 +9,7 @@ import { hash } from 'node:crypto'
 import { type RawRecord, recordHash } from '../../../core/ledger/index.ts'
 import type { LogReader } from '../../../core/log/index.ts'
 import type { Stream } from '../../../schemas/events.ts'
-import { SEARCHED_CHARACTERS } from '../../limits.ts'
-import { hasText, partsOf } from '../../subjects/person-in-bytes.ts'
+import { partsOf, searchFor, type TextSearch } from '../../subjects/person-in-bytes.ts'
 import { type ArchiveManifest, archivedStreams } from '../manifest.ts'
 import type { ArchivedLogs, Manifests } from '../read-archive.ts'
 import { addEntryToDigest, NO_RECORDS } from '../segment.ts'
@@ -35,7 +34,7 @@ export type Passes = {
   readonly startAgain: () => void
 }
 
-export const REDACTION_FORMAT = 'commission-redaction-2'
+export const REDACTION_FORMAT = 'commission-redaction-3'
 
 /** The differences between an archive and the logs that were restored from it. */
 export type RedactionChanges = {
@@ -62,6 +61,8 @@ export type RedactionChanges = {
   readonly unclear: readonly string[]
   /** Records that have a name or e-mail address of the rep in a place that stays, such as a description. */
   readonly mentions: readonly string[]
+  /** The number of names and e-mail addresses that were too short to be searched for. */
+  readonly unsearched: number
 }
 export type RedactionChange = {
   readonly stream: Stream
@@ -154,8 +155,10 @@ export const redactLogs = async (
   })
   const redactedLogs = { manifests, archived: (stream: Stream) => reader(stream, archived(stream)) }
   startAgain()
-  const mentions = await findMentions(redactedLogs, redactor.replaced(), onDone, signal)
-  const found = { partitions: compared, also: [...also], changes, unclear, mentions }
+  const search = searchFor(redactor.replaced())
+  const mentions = await findMentions(redactedLogs, search, onDone, signal)
+  const { unsearched } = search
+  const found = { partitions: compared, also: [...also], changes, unclear, mentions, unsearched }
   const list: RedactionChanges = { format: REDACTION_FORMAT, ...named, ...found }
   return {
     list,
@@ -189,24 +192,19 @@ const refuseNamed = (topic: string, partition: number, offset: number): never =>
  */
 const findMentions = async (
   { manifests, archived }: ArchivedLogs,
-  replaced: readonly string[],
+  { isIn, searched }: TextSearch,
   onDone: (offsets: number) => Promise<void>,
   signal: AbortSignal,
 ): Promise<string[]> => {
-  const long = replaced.filter(text => [...text].length >= SEARCHED_CHARACTERS)
-  // As it is, and as JSON writes it.
-  const texts = [...new Set(long.flatMap(text => [text, JSON.stringify(text).slice(1, -1)]))].map(text =>
-    Buffer.from(text),
-  )
   const found: string[] = []
-  for (const { stream, topic, partition, end } of texts.length === 0 ? [] : partitionsOf(manifests)) {
+  for (const { stream, topic, partition, end } of searched === 0 ? [] : partitionsOf(manifests)) {
     const log = archived(stream)
     for (let offset = 0; offset < end; ) {
       signal.throwIfAborted()
       const { entries } = await log.read(partition, offset)
       for (const entry of entries) {
-        const isFound = entry.kind === 'record' && partsOf(entry).some(part => hasText(part, texts))
-        if (isFound) found.push(namedPosition(topic, partition, entry.offset))
+        if (entry.kind === 'record' && partsOf(entry).some(isIn))
+          found.push(namedPosition(topic, partition, entry.offset))
       }
       offset += entries.length
       await onDone(entries.length)

@@ -197,6 +197,20 @@ test('a name in a text that decisions read, in any spelling, is told by its posi
   expect(list.mentions).toEqual([...[1, 2, 3].map(offset => `topic.events:0:${offset}`), 'topic.api-keys:0:0'])
 })
 
+test('a name in another case or composition, or of two characters, is told by its position, and one of one is counted', async () => {
+  const noted = (note: string) => withData(payoutCalculated({ org_id: org, rep_id: 'rep_2' }), { calculated_at: note })
+  const names = ['Zo\u00eb Canary', 'Li', '\u674e', 'Q']
+  const log = {
+    events: entriesOf([
+      ...names.map(name => repRecorded({ org_id: org, name, email: null })),
+      ...['of ZOE\u0308 CANARY', '\nLi, too', 'a list'].map(noted),
+    ]),
+    'api-keys': [],
+  }
+  const { list } = await redact(log)
+  expect(list).toMatchObject({ mentions: ['topic.events:0:4', 'topic.events:0:5'], unsearched: 2 })
+})
+
 describe('records that nobody can read', () => {
   const unread: Outgoing[] = [
     withText(person, Buffer.from([1, 2, 3, 0xff])),
