@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Period, Rep } from '../../../../client/src/index.ts'
-import { marksOf, nameOfPeriod, namesAmong } from '../../../../explorer/src/state/names.ts'
+import { marksOf, nameOfPeriod, nameOfRep, namesAmong, shownName } from '../../../../explorer/src/state/names.ts'
 
 const rep = (id: string, name: string, email: string | null) => ({ id, name, email }) as Rep
 
@@ -40,4 +40,40 @@ test('periods of one name are told apart by the dates of their begin, and by the
     'Start (period_4)',
     'Start (period_5)',
   ])
+})
+
+test('names that look the same get marks, whatever their characters are', () => {
+  const looks = [
+    'Zo\u00eb  A',
+    'Zoe\u0308 A',
+    ' Zo\u00eb\n\u00a0A',
+    'Zo\u00eb\u200b A',
+    'Zo\u00eb A\u200d',
+    'Zo\u00eb A\u202e',
+  ]
+  const reps = looks.map((name, at) => rep(`rep_${at}`, name, at === 0 ? 'a@example.com' : null))
+  const names = namesAmong({ reps, periods: [], refused: [] })
+  expect(reps.map(({ id }) => nameOfRep(names, id).replace('\u200d', ''))).toEqual(
+    reps.map(({ id, email }) => `Zo\u00eb A (${email ?? id})`),
+  )
+})
+
+test('a name that nobody sees is shown as its id, and gets no mark', () => {
+  const reps = [' ', '\u200b', '\u202e', '\u200d', '\u2800', '\u3164', '\ufeff\u00a0'].map((name, at) =>
+    rep(`rep_${at}`, name, null),
+  )
+  const names = namesAmong({ reps, periods: [], refused: [] })
+  expect(reps.map(({ id }) => nameOfRep(names, id))).toEqual(reps.map(({ id }) => id))
+})
+
+test('a name has no character that turns the text beside it; letters and emoji stay joined', () => {
+  for (const turned of '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
+    expect(shownName(`A${turned}da`)).toBe('Ada')
+  for (const name of [
+    '\ud83d\udc69\u200d\ud83d\udcbb',
+    '\u2764\ufe0f',
+    '\u0639\u0644\u06cc\u200c\u0631\u0636\u0627',
+    '\u5f20\u4e09',
+  ])
+    expect(shownName(name)).toBe(name)
 })
