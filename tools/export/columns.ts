@@ -29,6 +29,7 @@ const DECIMAL_BYTES = 16
  */
 const DECIMAL_SCALE = 10
 const DAY_MS = 86_400_000
+const INT32_MAX = 2 ** 31 - 1
 
 const repetition_type = 'OPTIONAL'
 const textOf = (name: string): SchemaElement => ({ name, type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type })
@@ -39,7 +40,7 @@ const textOf = (name: string): SchemaElement => ({ name, type: 'BYTE_ARRAY', con
  */
 export const createColumn = (name: string, kind: ColumnKind, former?: SchemaElement): Column => {
   if (kind === 'text' || former?.type === 'BYTE_ARRAY') return fixed(textOf(name), text => text)
-  if (kind === 'number') return fixed({ name, type: 'INT32', repetition_type }, Number)
+  if (kind === 'number') return whole(name)
   return kind === 'amount' ? decimal(name, former?.scale) : timed(name, kind)
 }
 
@@ -51,6 +52,20 @@ const fixed = (schema: SchemaElement, cellOf: Column['cellOf']): Column => ({
   cellOf,
   asText: () => undefined,
 })
+
+/** INT32, or INT64 if a count needs it. */
+const whole = (name: string): Column => {
+  let type: 'INT32' | 'INT64' = 'INT32'
+  return {
+    name,
+    measure: text => {
+      if (Number(text) > INT32_MAX) type = 'INT64'
+    },
+    schema: () => ({ name, type, repetition_type }),
+    cellOf: text => (type === 'INT32' ? Number(text) : BigInt(text)),
+    asText: () => undefined,
+  }
+}
 
 /** DECIMAL with 38 digits, of which 10 or more are decimal places. @param only the scale that it must have */
 const decimal = (name: string, only?: number): Column => {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { Exact } from '../../../schemas/money.ts'
 import { instantToNanoseconds } from '../../../schemas/values.ts'
-import { tables, writeTables } from '../../../tools/export/tables.ts'
+import { plainTable, tables, writeTables } from '../../../tools/export/tables.ts'
 import { readTable } from '../../support/parquet.ts'
 import { seedOfRun } from '../../support/random.ts'
 
@@ -137,6 +137,23 @@ test('instants are microseconds of UTC, and dates are days; a finer instant keep
   expect(dates.rows.map(({ started_on, departed_on }) => [started_on, departed_on])).toEqual(
     [-719_469, -1, 2_932_896].map(days => [days, null]),
   )
+})
+
+test('a column of counts has 32 bits, and 64 if a count needs them', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tables-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const most = [
+    { few: 2 ** 31 - 1, many: 2 ** 31 },
+    { few: 1, many: Number.MAX_SAFE_INTEGER },
+    { few: 0, many: null },
+  ]
+  writeFileSync(join(directory, 'reads.ndjson'), most.map(row => `${JSON.stringify(row)}\n`).join(''))
+  const counts = plainTable('reads', { few: 'number', many: 'number' })
+  await writeTables(directory, () => undefined, new AbortController().signal, [counts])
+  expect(await readTable(join(directory, 'reads.parquet'))).toEqual({
+    types: { few: 'INT32', many: 'INT64' },
+    rows: most.map(({ few, many }) => ({ few, many: many === null ? null : BigInt(many) })),
+  })
 })
 
 test('an organization without records gives tables without rows; lists are tables of their own', async () => {
