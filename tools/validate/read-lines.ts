@@ -95,7 +95,7 @@ type Parts = {
 
 const recordOf = (parts: Parts, { partitions, now }: ReadOptions): ReadRecord => {
   const { type, key, value, headers, timestamp = now } = parts
-  const stream = parts.stream ?? (type !== undefined && type in eventSchemas['api-keys'] ? 'api-keys' : 'events')
+  const stream = parts.stream ?? (Object.hasOwn(eventSchemas['api-keys'], type ?? '') ? 'api-keys' : 'events')
   const ofEvents = key === null ? 0 : partitionOf(key.toString('utf8'), partitions)
   const chosen = stream === 'api-keys' ? KEYS_PARTITION : ofEvents
   const record = { offset: 0, timestamp, key, value, headers: encodeHeaders(headers) }

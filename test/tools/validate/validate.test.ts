@@ -64,6 +64,11 @@ describe('a line', () => {
     expect(await outcomeOf(JSON.stringify({ type: 'other', data }))).toEqual(parked('type_unknown'))
   })
 
+  test('whose type is named as a member of every object has an unknown type of the events topic', async () => {
+    const [{ code, detail }] = await outcomeOf(JSON.stringify({ type: 'constructor', data }))
+    expect({ code, detail }).toEqual({ code: 'type_unknown', detail: expect.stringContaining(type) })
+  })
+
   test('ends at a line feed only, and a carriage return before it is no part of it', async () => {
     const lines = ['Line\u2028separator', 'Next\u0085line'].map(name =>
       JSON.stringify({ type, data: { ...data, name } }),

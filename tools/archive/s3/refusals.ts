@@ -12,14 +12,14 @@ export type S3Answer = {
 }
 
 /** Codes that say that the credentials are wrong, or were replaced. */
-const credentialCodes: Readonly<Record<string, string>> = {
-  InvalidAccessKeyId: 'it does not know ARCHIVE_S3_ACCESS_KEY_ID',
-  SignatureDoesNotMatch: 'ARCHIVE_S3_SECRET_ACCESS_KEY does not fit ARCHIVE_S3_ACCESS_KEY_ID',
-  ExpiredToken: 'ARCHIVE_S3_SESSION_TOKEN has ended: get new credentials',
-  InvalidToken: 'ARCHIVE_S3_SESSION_TOKEN does not fit the other credentials',
-}
+const credentialCodes: ReadonlyMap<string, string> = new Map([
+  ['InvalidAccessKeyId', 'it does not know ARCHIVE_S3_ACCESS_KEY_ID'],
+  ['SignatureDoesNotMatch', 'ARCHIVE_S3_SECRET_ACCESS_KEY does not fit ARCHIVE_S3_ACCESS_KEY_ID'],
+  ['ExpiredToken', 'ARCHIVE_S3_SESSION_TOKEN has ended: get new credentials'],
+  ['InvalidToken', 'ARCHIVE_S3_SESSION_TOKEN does not fit the other credentials'],
+])
 
-export const namesCredentials = ({ code }: S3Answer): boolean => code !== undefined && code in credentialCodes
+export const namesCredentials = ({ code }: S3Answer): boolean => credentialCodes.has(code ?? '')
 
 export const refusalOf = (
   where: string,
@@ -30,7 +30,7 @@ export const refusalOf = (
 ): string => {
   const got = `${status}${code === undefined ? '' : ` ${code}`}`
   const at = endpoint === undefined ? `in region ${region} of AWS` : `at ${new URL(endpoint).host}`
-  const credentials = credentialCodes[code ?? '']
+  const credentials = credentialCodes.get(code ?? '')
   if (credentials !== undefined) return `${where}: the store refuses the credentials (${got}): ${credentials}`
   if (code === 'RequestTimeTooSkewed') {
     const here = new Date(now).toISOString()
