@@ -195,17 +195,18 @@ for (const { folder, programs, run } of runnable) {
       expect(lines.map(line => JSON.parse(line))).toMatchObject([{ from: 0, to: 26, applied: 27, not_yet: 0 }])
     })
 
-    test('sends nothing if a line is not UTF-8, or has a key twice: another text, or one of two amounts, would be sent', async () => {
+    test('sends nothing if a line is not UTF-8, or has a key twice or half of a pair of surrogates: another text, or one of two amounts, would be sent', async t => {
       const { environment, ends } = await unusedInstallation()
       const event = lineOf(repRecorded({ org_id: 'org_1', name: 'Zoé secret' }))
       const twice = event.replace('"name":', '"name":"secret","name":')
-      for (const second of [Buffer.from(event, 'latin1'), Buffer.from(twice)]) {
-        const { code, lines, stderr } = await run(environment, Buffer.concat([Buffer.from(`${event}\n`), second]))
-        expect({ code, lines, stderr }).toEqual({
-          code: 1,
-          lines: [],
-          stderr: expect.stringMatching(/^line 2 is not /m),
-        })
+      const half = event.replace('Zoé', 'Zoé \\ud83d')
+      const sealed = half.replace('{', '{"seal":"k1",')
+      const { directory: SEAL_KEYS_DIR } = createKeys(t, ['k1'])
+      for (const second of [Buffer.from(event, 'latin1'), ...[twice, half, sealed].map(line => Buffer.from(line))]) {
+        const input = Buffer.concat([Buffer.from(`${event}\n`), second])
+        const { code, lines, stderr } = await run({ ...environment, SEAL_KEYS_DIR }, input)
+        const why = second.includes('"seal"') ? /^line 2 (is not|cannot be sealed) /m : /^line 2 is not /m
+        expect({ code, lines, stderr }).toEqual({ code: 1, lines: [], stderr: expect.stringMatching(why) })
         expect(stderr).not.toMatch(STACK_TRACE)
         expect(stderr).not.toContain('secret')
       }

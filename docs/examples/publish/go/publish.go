@@ -13,6 +13,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -54,6 +56,15 @@ func checkKeys(decoder *json.Decoder) error {
 	return err
 }
 
+// escapes finds the escapes of JSON. The group is one half of a surrogate pair without the other.
+var escapes = regexp.MustCompile(`\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.`)
+
+// hasHalf tells whether a text has half of a surrogate pair: encoding/json would make another character of it.
+func hasHalf(line []byte) bool {
+	isHalf := func(found [][]byte) bool { return found[1] != nil }
+	return slices.ContainsFunc(escapes.FindAllSubmatch(line, -1), isHalf)
+}
+
 func main() {
 	topic := cmp.Or(os.Getenv("TOPIC"), os.Getenv("KAFKA_EVENTS_TOPIC"), "commission.events")
 	admin := cmp.Or(os.Getenv("ADMIN"), "http://127.0.0.1:9465")
@@ -79,7 +90,8 @@ func main() {
 		if err == nil {
 			err = checkKeys(json.NewDecoder(bytes.NewReader(lines.Bytes())))
 		}
-		if err != nil || !utf8.Valid(lines.Bytes()) || event.Type == "" || named.Org == nil {
+		isText := utf8.Valid(lines.Bytes()) && !hasHalf(lines.Bytes())
+		if err != nil || !isText || event.Type == "" || named.Org == nil {
 			fmt.Fprintf(os.Stderr, "line %d is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent\n", number)
 			os.Exit(1)
 		}

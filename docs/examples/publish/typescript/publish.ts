@@ -35,6 +35,13 @@ function keysIn(value: unknown): number {
   return Object.values(value).reduce((sum, each) => sum + keysIn(each), own)
 }
 
+// JSON may have half of a surrogate pair. A seal would make another character of it.
+const HALF = /\p{Surrogate}/u
+const withoutHalves = (key: string, value: unknown): unknown => {
+  if (HALF.test(key) || (typeof value === 'string' && HALF.test(value))) throw new Error()
+  return value
+}
+
 const chunks: Buffer[] = []
 for await (const chunk of process.stdin) chunks.push(chunk)
 // Without `fatal`, bytes that are not UTF-8 would become other characters.
@@ -46,7 +53,7 @@ for (const line of linesOf(Buffer.concat(chunks))) {
   try {
     const text = utf8.decode(line)
     if (text.trim() === '') continue
-    const event = JSON.parse(text)
+    const event = JSON.parse(text, withoutHalves)
     const { type, data, seal } = event
     if (typeof type !== 'string' || typeof data.org_id !== 'string' || keysInText(text) !== keysIn(event))
       throw new Error()

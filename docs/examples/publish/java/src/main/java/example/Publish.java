@@ -106,7 +106,9 @@ public class Publish {
     } catch (IOException error) {
       // The next condition tells it, without the content.
     }
-    if (!event.path("type").isTextual() || !event.at("/data/org_id").isTextual())
+    // Half of a surrogate pair, as JSON may have it, would be sent as a question mark.
+    boolean isText = StandardCharsets.UTF_8.newEncoder().canEncode(event.toString());
+    if (!isText || !event.path("type").isTextual() || !event.at("/data/org_id").isTextual())
       fail("line " + number + " is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent");
     if (event.path("seal").isTextual()) {
       String keyId = event.get("seal").asText();
