@@ -32,8 +32,9 @@ export const twoDigits = (value: number): string =>
 
 const REPLAY = /^Replay: an existing topic/
 const freshness = (rate: string): RegExp => new RegExp(`^Freshness at ${rate} events/s$`)
-const onePartition = (figures: readonly Figure[]): string =>
-  twoDigits(measured(figures, /^Two projectors against one/, 'one projector, one partition', 'payout events/s'))
+const partitionRate = (figures: readonly Figure[]): number =>
+  measured(figures, /^Two projectors against one/, 'one projector, one partition', 'payout events/s')
+const onePartition = (figures: readonly Figure[]): string => twoDigits(partitionRate(figures))
 const ofPage = (figures: readonly Figure[], read: string, what: string): string =>
   twoDigits(measured(figures, new RegExp(`^API: ${read}, compared`), `8 connections: ${what}`, 'ms per request'))
 const figuresOf = (figures: readonly Figure[]): MeasuredFigures => {
@@ -42,6 +43,7 @@ const figuresOf = (figures: readonly Figure[]): MeasuredFigures => {
     measured(figures, /^API: page of 200, compared/, `8 connections: ${what}`, unit)
   return {
     replayRate: ofReplay('projector', 'payout events/s'),
+    partitionRate: partitionRate(figures),
     projectorTime: ofReplay('CPU of the projector, projecting', 'ms per event'),
     elasticsearchTime: ofReplay('CPU of Elasticsearch, projecting', 'ms per event'),
     replicaShare: replicaShare(figures),

@@ -10,6 +10,8 @@
 export type MeasuredFigures = {
   /** Payouts a second of one projector in a replay. */
   readonly replayRate: number
+  /** Payouts a second of one partition. */
+  readonly partitionRate: number
   /** Of a payout in a replay. */
   readonly projectorTime: number
   readonly elasticsearchTime: number
@@ -57,26 +59,34 @@ export type ModelledInstallation = {
   readonly kafkaBytes: number
   readonly rebuildSeconds: number
   readonly apiCores: number
-  /** Of a page of 200 while one shard is slow, and what it would be if each page asked all shards. */
+  /** Of a page of 200 while one shard is slow. */
   readonly pageP99: number
-  readonly pageP99OfAllShards: number
 }
 
-/** All but the bytes of Elasticsearch are for one generation. A rebuild keeps two. */
-export const installationFor = (payouts: number, figures: MeasuredFigures): ModelledInstallation => {
+/** @param generations that projectors keep up: one, and two from a rebuild until one is dropped */
+export const installationFor = (
+  payouts: number,
+  generations: number,
+  figures: MeasuredFigures,
+): ModelledInstallation => {
   const eventsPerSecond = payouts / BUSIEST_SECONDS
   const coresFor = (time: number): number => time / (1_000 * BUSY_MAX)
-  const projectorCores = Math.ceil(coresFor(eventsPerSecond * figures.projectorTime))
+  const projecting = coresFor(eventsPerSecond * figures.projectorTime)
   const writing = coresFor(eventsPerSecond * figures.elasticsearchTime * (1 + REPLICAS * figures.replicaShare))
-  const elasticsearchCores = Math.ceil(writing + coresFor(PAGES_PER_SECOND * figures.pageTime))
+  const elasticsearchCores = Math.ceil(generations * writing + coresFor(PAGES_PER_SECOND * figures.pageTime))
   const shards = Math.ceil((payouts * LARGEST_INDEX_BYTES) / SHARD_BYTES_MAX)
-  const elasticsearchBytes = payouts * DOCUMENT_BYTES * (1 + REPLICAS) * MERGE_ROOM
+  const elasticsearchBytes = payouts * DOCUMENT_BYTES * (1 + REPLICAS) * generations * MERGE_ROOM
   // Three indices have these shards, two have one each.
-  const shardsInAll = (3 * shards + 2) * (1 + REPLICAS)
+  const shardsInAll = (3 * shards + 2) * (1 + REPLICAS) * generations
   return {
     eventsPerSecond,
-    projectorCores,
-    partitions: Math.max(PARTITIONS_MIN, 2 * projectorCores),
+    projectorCores: Math.ceil(generations * projecting),
+    // Each generation has its own consumers. The fullest partition has about twice the share of the others.
+    partitions: Math.max(
+      PARTITIONS_MIN,
+      2 * Math.ceil(projecting),
+      Math.ceil((2 * eventsPerSecond) / figures.partitionRate),
+    ),
     elasticsearchCores,
     shards,
     shardsInAll,
@@ -84,14 +94,13 @@ export const installationFor = (payouts: number, figures: MeasuredFigures): Mode
     nodes: Math.max(
       NODES_MIN,
       Math.ceil(elasticsearchCores / NODE_CORES),
-      Math.ceil((2 * elasticsearchBytes) / NODE_BYTES),
-      Math.ceil((2 * shardsInAll) / 1_000),
+      Math.ceil(elasticsearchBytes / NODE_BYTES),
+      Math.ceil(shardsInAll / 1_000),
     ),
     kafkaBytes: payouts * KAFKA_BYTES * KAFKA_REPLICAS,
     rebuildSeconds: payouts / figures.replayRate,
     apiCores: Math.ceil(coresFor(PAGES_PER_SECOND * figures.apiTime)),
     pageP99: pageP99(figures, 1 / shards),
-    pageP99OfAllShards: pageP99(figures, 1),
   }
 }
 
@@ -107,25 +116,26 @@ const pageP99 = ({ pageP50, pageP99: usual }: MeasuredFigures, share: number): n
   return SLOWER * (pageP50 + Math.min(1, at) * (usual - pageP50))
 }
 
-type Row = readonly [what: string, text: (installation: ModelledInstallation) => string]
+type Row = readonly [what: string, text: (kept: ModelledInstallation, rebuilt: ModelledInstallation) => string]
+
+/** @param text of a number that a second generation changes */
+const keptAndRebuilt = (text: (installation: ModelledInstallation) => string): Row[1] => {
+  return (kept, rebuilt) => `${text(kept)}; ${text(rebuilt)}`
+}
 
 const rows: readonly Row[] = [
   ['events/s at the busiest', ({ eventsPerSecond }) => twoDigits(eventsPerSecond)],
-  ['projector cores', ({ projectorCores }) => twoDigits(projectorCores)],
+  ['projector cores: kept; while rebuilt', keptAndRebuilt(({ projectorCores }) => twoDigits(projectorCores))],
   ['partitions', ({ partitions }) => String(partitions)],
-  ['Elasticsearch cores', ({ elasticsearchCores }) => twoDigits(elasticsearchCores)],
+  ['Elasticsearch cores', keptAndRebuilt(({ elasticsearchCores }) => twoDigits(elasticsearchCores))],
   ['shards of each index', ({ shards }) => String(shards)],
-  ['shards in all: kept; while rebuilt', ({ shardsInAll }) => `${whole(shardsInAll)}; ${whole(2 * shardsInAll)}`],
-  [
-    'Elasticsearch disk: kept; while rebuilt',
-    ({ elasticsearchBytes }) => `${bytes(elasticsearchBytes)}; ${bytes(2 * elasticsearchBytes)}`,
-  ],
-  ['Elasticsearch nodes of 8 cores and 4 TB', ({ nodes }) => String(nodes)],
+  ['shards in all', keptAndRebuilt(({ shardsInAll }) => whole(shardsInAll))],
+  ['Elasticsearch disk', keptAndRebuilt(({ elasticsearchBytes }) => bytes(elasticsearchBytes))],
+  ['Elasticsearch nodes of 8 cores and 4 TB', (_, { nodes }) => String(nodes)],
   ['Kafka disk', ({ kafkaBytes }) => bytes(kafkaBytes)],
   ['a rebuild by one process, at least', ({ rebuildSeconds }) => duration(rebuildSeconds)],
   ['API cores', ({ apiCores }) => String(apiCores)],
   ['p99 of a page of 200, one shard ten times slower', ({ pageP99 }) => `${twoDigits(pageP99)} ms`],
-  ['the same, if each page asked all shards', ({ pageP99OfAllShards }) => `${twoDigits(pageP99OfAllShards)} ms`],
 ]
 
 const SIZES: readonly (readonly [title: string, payouts: number])[] = [
@@ -137,8 +147,10 @@ const SIZES: readonly (readonly [title: string, payouts: number])[] = [
 
 /** Returns the table in Markdown. */
 export const scaleTable = (figures: MeasuredFigures): string => {
-  const installations = SIZES.map(([, payouts]) => installationFor(payouts, figures))
-  const lines = rows.map(([what, text]) => [what, ...installations.map(text)])
+  const installations = SIZES.map(([, payouts]) => {
+    return [installationFor(payouts, 1, figures), installationFor(payouts, 2, figures)] as const
+  })
+  const lines = rows.map(([what, text]) => [what, ...installations.map(([kept, rebuilt]) => text(kept, rebuilt))])
   return [['', ...SIZES.map(([title]) => title)], SIZES.map(() => '---').concat('---'), ...lines]
     .map(cells => `| ${cells.join(' | ')} |\n`.replace('|  |', '| |'))
     .join('')
