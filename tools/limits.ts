@@ -147,6 +147,13 @@ export const S3_LOCK_HEARTBEAT_MS = 20_000
 /** Records, and bytes of them, that a restore appends at once; or one larger record. */
 export const RESTORE_RECORDS = 2_000
 export const RESTORE_BYTES = 768 * 1024
+/**
+ * Bytes of one fetch of one partition, at most and at least, and of the fetches of all partitions that are read at
+ * once, also of the batches that `grow` appends: with more than 16 partitions a fetch is smaller.
+ */
+export const FETCHED_BYTES = 4 * MiB
+export const FETCHED_BYTES_MIN = 64 * 1024
+export const FETCHED_AT_ONCE_BYTES = 64 * MiB
 /** Reads that find nothing until a log counts as shorter. Kafka answers each after 50 ms. */
 export const EMPTY_READS_MAX = 100
 /**

@@ -283,7 +283,8 @@ const openParts = async (
   const topic = topics[stream]
   const cluster = await openCluster(topic)
   stack.defer(cluster.disconnect)
-  const [log, appender] = [readLog(cluster, topic, fetchBytesAt(maxRate)), appendLog(cluster, topic)]
+  const fetchBytes = fetchBytesAt(maxRate, manifest.partitions.length)
+  const [log, appender] = [readLog(cluster, topic, fetchBytes), appendLog(cluster, topic)]
   return manifest.partitions.map(({ partition, end }) => {
     return { archived, log, appender, partition, end, batchRecords: batchRecordsAt(maxRate), onDone, signal }
   })

@@ -3,7 +3,16 @@
  * Promises: the limit holds for all partitions and targets together. Lost time is made up for, but never more than
  * THROTTLE_SLACK_MS of it: a longer burst would be noticed by readers. A signal ends a wait within THROTTLE_WAIT_MS.
  */
-import { RESTORE_RECORDS, THROTTLE_SLACK_MS, THROTTLE_WAIT_MS, THROTTLED_BYTES, THROTTLED_RECORDS } from '../limits.ts'
+import {
+  FETCHED_AT_ONCE_BYTES,
+  FETCHED_BYTES,
+  FETCHED_BYTES_MIN,
+  RESTORE_RECORDS,
+  THROTTLE_SLACK_MS,
+  THROTTLE_WAIT_MS,
+  THROTTLED_BYTES,
+  THROTTLED_RECORDS,
+} from '../limits.ts'
 
 export type ThrottleSteps = {
   /** Milliseconds on a monotonic clock. */
@@ -30,9 +39,11 @@ export const createThrottle = (maxRate: MaxRate, { elapsed, sleep, signal }: Thr
   }
 }
 
-/** Bytes of one fetch: undefined without a limit. */
-export const fetchBytesAt = (maxRate: MaxRate): number | undefined =>
-  Number.isFinite(maxRate) ? THROTTLED_BYTES : undefined
+/** Bytes of one fetch. @param partitions that are read at once */
+export const fetchBytesAt = (maxRate: MaxRate, partitions = 1): number => {
+  const most = Number.isFinite(maxRate) ? THROTTLED_BYTES : FETCHED_BYTES
+  return Math.min(most, Math.max(FETCHED_BYTES_MIN, Math.floor(FETCHED_AT_ONCE_BYTES / partitions)))
+}
 
 /** Records of one batch that a restore appends. */
 export const batchRecordsAt = (maxRate: MaxRate): number =>

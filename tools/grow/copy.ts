@@ -6,7 +6,8 @@
  * Promises: a run first compares all records of the new topic with the old one, and then appends. The records that are
  *   there say how far an earlier run came. So a run that was killed is continued, and no record is there twice. Each
  *   appended record is read again and compared.
- * Memory: one part of the log for each partition, one batch for each new one, and a digest for each pair of both.
+ * Memory: one part of the log for each partition (`fetchBytesAt`: smaller if there are many), batches of
+ *   FETCHED_AT_ONCE_BYTES in all, and a digest for each pair of both.
  * Can go wrong: the new topic has something else: nothing is appended any more. Another process copies: `takeOver` of
  *   the transactions says so.
  */
@@ -21,7 +22,7 @@ import {
 } from '../../core/log/index.ts'
 import { encodeEntry } from '../archive/segment.ts'
 import { CommandError } from '../failures.ts'
-import { EMPTY_READS_MAX, RESTORE_BYTES } from '../limits.ts'
+import { EMPTY_READS_MAX, FETCHED_AT_ONCE_BYTES, RESTORE_BYTES } from '../limits.ts'
 import { formerPartitionOf, newPartitionOf, type PartitionNumbers } from './new-partition.ts'
 
 export type CopySteps = {
@@ -128,7 +129,7 @@ export const openCopy = async (steps: CopySteps): Promise<Copy> => {
 
   const run = async (): Promise<number> => {
     let appended = 0
-    let [batches, bytes] = [new Map<number, LogEntry[]>(), new Map<number, number>()]
+    let [batches, bytes, inAll] = [new Map<number, LogEntry[]>(), new Map<number, number>(), 0]
     const flush = async (): Promise<void> => {
       if (batches.size === 0) return
       const records = [...batches.values()].reduce((sum, batch) => sum + batch.length, 0)
@@ -138,18 +139,20 @@ export const openCopy = async (steps: CopySteps): Promise<Copy> => {
         throw new CommandError(`${what}: message.timestamp.type was changed meanwhile. Run the same again`)
       })
       appended += records
-      ;[batches, bytes] = [new Map(), new Map()]
+      ;[batches, bytes, inAll] = [new Map(), new Map(), 0]
       await onDone(records)
     }
     const take = async (was: number, entry: LogEntry): Promise<void> => {
       if (entry.kind !== 'record') return
       const is = newPartitionOf(entry, was, growth)
       const size = sizeOf(entry)
-      if (!fits(batches.get(is) ?? [], bytes.get(is) ?? 0, entry, batchRecords)) await flush()
+      const isFull = inAll + size > FETCHED_AT_ONCE_BYTES
+      if (isFull || !fits(batches.get(is) ?? [], bytes.get(is) ?? 0, entry, batchRecords)) await flush()
       const batch = batches.get(is) ?? []
       batch.push(entry)
       batches.set(is, batch)
       bytes.set(is, (bytes.get(is) ?? 0) + size)
+      inAll += size
       addToTally(tallyOf(given, was, is), entry)
     }
     for await (const [was, entry] of byTime(from, nextFrom, signal)) {

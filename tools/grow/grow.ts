@@ -131,8 +131,8 @@ const copyTo = async (
   let done = 0
   say(`comparing what is in ${to}`)
   const copy = await openCopy({
-    from: (await openLog(from, context, stack, topic_id, fetchBytesAt(maxRate))).log,
-    to: readLog(cluster, to, fetchBytesAt(maxRate)),
+    from: (await openLog(from, context, stack, topic_id, fetchBytesAt(maxRate, before))).log,
+    to: readLog(cluster, to, fetchBytesAt(maxRate, after)),
     growth: { before, after },
     transactions: appendInTransactions(cluster, to, `commission-grow-${to}`, () => takenOver(to)),
     batchRecords: batchRecordsAt(maxRate),

@@ -1,9 +1,16 @@
 /** The limit of the records a second: exact over time, without bursts, and over at a signal. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createThrottle } from '../../../tools/archive/throttle.ts'
+import { createThrottle, fetchBytesAt } from '../../../tools/archive/throttle.ts'
 import { reportProgress } from '../../../tools/generations/progress.ts'
-import { THROTTLE_SLACK_MS, THROTTLE_WAIT_MS } from '../../../tools/limits.ts'
+import {
+  FETCHED_AT_ONCE_BYTES,
+  FETCHED_BYTES,
+  FETCHED_BYTES_MIN,
+  THROTTLE_SLACK_MS,
+  THROTTLE_WAIT_MS,
+  THROTTLED_BYTES,
+} from '../../../tools/limits.ts'
 import { seedOfRun } from '../../support/random.ts'
 
 const seed = seedOfRun()
@@ -87,6 +94,16 @@ test('a signal ends a long wait at once, and without a limit there is no wait', 
   expect(world.slept).toEqual([THROTTLE_WAIT_MS])
   await createThrottle(Number.POSITIVE_INFINITY, world)(1_000_000)
   expect(world.slept).toEqual([THROTTLE_WAIT_MS])
+})
+
+test('fetches of many partitions at once are smaller, so that all of them together are bounded', () => {
+  const unlimited = Number.POSITIVE_INFINITY
+  expect([1, 16].map(partitions => fetchBytesAt(unlimited, partitions))).toEqual([FETCHED_BYTES, FETCHED_BYTES])
+  for (const partitions of [17, 100, 1_000])
+    expect(fetchBytesAt(unlimited, partitions) * partitions).toBeLessThanOrEqual(FETCHED_AT_ONCE_BYTES)
+  expect(fetchBytesAt(unlimited, 100_000)).toBe(FETCHED_BYTES_MIN)
+  expect([1, 100].map(partitions => fetchBytesAt(20_000, partitions))).toEqual([THROTTLED_BYTES, THROTTLED_BYTES])
+  expect(fetchBytesAt(20_000, 1_000) * 1_000).toBeLessThanOrEqual(FETCHED_AT_ONCE_BYTES)
 })
 
 test('the progress line names the limit, if there is one', () => {

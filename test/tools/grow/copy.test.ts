@@ -6,6 +6,7 @@ import type { LogEntry, LogReader } from '../../../core/log/records/read-log.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 import { type Copy, openCopy } from '../../../tools/grow/copy.ts'
 import { newPartitionOf, type PartitionNumbers } from '../../../tools/grow/new-partition.ts'
+import { FETCHED_AT_ONCE_BYTES } from '../../../tools/limits.ts'
 import { createRandom, type Random, seedOfRun } from '../../support/random.ts'
 
 const seed = seedOfRun()
@@ -50,6 +51,8 @@ const createWorld = (growth: PartitionNumbers, random: Random) => {
   /** The outcome of the next append. */
   let fate: 'done' | 'killed before' | 'killed after' | 'other times' = 'done'
   let epoch = 0
+  /** Bytes of the values of each append. */
+  const appended: number[] = []
   const transactions = (): LogTransactions => {
     let ours = 0
     return {
@@ -58,6 +61,8 @@ const createWorld = (growth: PartitionNumbers, random: Random) => {
       },
       append: async (batches, check) => {
         if (ours !== epoch) throw new Error('replaced')
+        const all = [...batches.values()].flat()
+        appended.push(all.reduce((sum, { value }) => sum + (value?.length ?? 0), 0))
         const dies = fate
         fate = 'done'
         const keptTimes = dies !== 'other times'
@@ -86,7 +91,7 @@ const createWorld = (growth: PartitionNumbers, random: Random) => {
       ...{ onDone, signal: new AbortController().signal },
     })
   return {
-    ...{ before, after, publish, open },
+    ...{ before, after, publish, open, appended },
     onNextAppend: (next: typeof fate): void => {
       fate = next
     },
@@ -217,4 +222,18 @@ test('a copy ends if Kafka gave the records other times, and the next one has th
   )
   await (await world.open()).run()
   expectWhole(world, growth)
+})
+
+test('one append has bounded bytes, into however many partitions they go', async () => {
+  const growth = { before: 1, after: 1_000 }
+  const world = createWorld(growth, createRandom(seed))
+  const value = Buffer.alloc(700 * 1024)
+  const count = Math.ceil((1.2 * FETCHED_AT_ONCE_BYTES) / value.length)
+  // One for each partition: no batch is full.
+  const keys = Array.from({ length: 1_000 }, (_, index) => Buffer.from(`org_${index}`))
+  const byPartition = new Map(keys.map(key => [partitionOf(key, growth.after), key]))
+  for (const key of [...byPartition.values()].slice(0, count))
+    append(world.before, 0, { kind: 'record', timestamp: 1_000, key, value, headers: encodeHeaders([]) })
+  expect(await (await world.open()).run()).toBe(count)
+  expect(Math.max(...world.appended)).toBeLessThanOrEqual(FETCHED_AT_ONCE_BYTES)
 })
