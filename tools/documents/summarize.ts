@@ -32,12 +32,16 @@ type Adding = {
   digest: bigint
 }
 
-/** @param only the only organization to read; undefined for all */
+/**
+ * @param only the only organization to read; undefined for all
+ * @param comparable returns what the digest has of a document
+ */
 export const summarize = async (
   identity: LayoutSource,
   positions: readonly number[],
   only: string | undefined,
   { prefix, say, now, ...reading }: CommandContext,
+  comparable: (kind: Kind, document: Document) => Document = (_, document) => document,
 ): Promise<{ readonly summaries: Map<string, Summary>; readonly wrongBalances: readonly WrongBalance[] }> => {
   const layout = layoutOf(prefix, identity)
   // Before the records: a balance that is made meanwhile may be of changes that are not read any more.
@@ -50,7 +54,8 @@ export const summarize = async (
       const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), paid: new Map(), digest: 0n }
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
-      summary.digest = addToDigest(summary.digest, documentHash(kind, document.id, document.source))
+      const { id, source } = comparable(kind, document)
+      summary.digest = addToDigest(summary.digest, documentHash(kind, id, source))
       const { body: { currency = '', net_amount = '0', amount = '0' } = {}, superseded_by_id } = document.source
       balances.add(kind, org, document.source)
       // A damaged amount has no place in a sum. The digest and the balances show the damage.

@@ -2,22 +2,21 @@
  * Compares two generations of different topics, organization by organization.
  * In: both, each as of positions that have the same records before them. Out: the organizations that differ.
  * All of each document is compared, except the offsets in it. The order of records is that of the logs, which `copy.ts`
- * has compared; the order of versions and of payouts of one rep and period is compared here, too.
+ * has compared; the order of versions and of payouts of one rep and period is compared here, too. Balances need
+ * not be after the same changes: those of each generation are counted again from its own records.
  */
 import type { GenerationBody } from '../../core/log/index.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
-import { type Kind, kinds } from '../../schemas/stored/documents.ts'
-import { layoutOf } from '../../schemas/stored/layout.ts'
+import type { Kind } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import type { Document, Fields } from '../documents/as-of.ts'
-import { addToDigest, documentHash, documentsOf } from '../documents/summarize.ts'
-import { createProgressLine } from '../terminal.ts'
+import { summarize } from '../documents/summarize.ts'
 
 export type ComparedSide = { readonly identity: GenerationBody; readonly positions: readonly number[] }
 
 export type Compared = {
   readonly organizations: number
-  /** '' for parked records without an organization. */
+  /** Those with a wrong balance, too. '' for parked records without an organization. */
   readonly differing: readonly string[]
 }
 
@@ -26,29 +25,17 @@ export const compareGenerations = async (
   b: ComparedSide,
   context: CommandContext,
 ): Promise<Compared> => {
-  const [left, right] = [await digestsOf(a, context), await digestsOf(b, context)]
-  const organizations = [...new Set([...left.keys(), ...right.keys()])].sort()
-  const differing = organizations.filter(org => left.get(org) !== right.get(org))
+  const [left, right] = [await summaryOf(a, context), await summaryOf(b, context)]
+  const wrong = new Set([...left.wrongBalances, ...right.wrongBalances].map(({ organization }) => organization))
+  const organizations = [...new Set([...left.summaries.keys(), ...right.summaries.keys(), ...wrong])].sort()
+  const differing = organizations.filter(
+    org => wrong.has(org) || left.summaries.get(org)?.digest !== right.summaries.get(org)?.digest,
+  )
   return { organizations: organizations.length, differing }
 }
 
-const digestsOf = async (
-  { identity, positions }: ComparedSide,
-  { prefix, say, now, ...reading }: CommandContext,
-): Promise<Map<string, bigint>> => {
-  const layout = layoutOf(prefix, identity)
-  const digests = new Map<string, bigint>()
-  const showProgress = createProgressLine({ say }, now)
-  let read = 0
-  for (const kind of kinds) {
-    for await (const { org, document } of documentsOf(layout, kind, undefined, positions, reading)) {
-      const { id, source } = withoutOffsets(kind, document)
-      digests.set(org, addToDigest(digests.get(org) ?? 0n, documentHash(kind, id, source)))
-      showProgress(`${++read} documents of ${identity.generation} read`)
-    }
-  }
-  return digests
-}
+const summaryOf = ({ identity, positions }: ComparedSide, context: CommandContext) =>
+  summarize(identity, positions, undefined, context, withoutOffsets)
 
 /** Returns what a document says in any topic that has the same records. */
 export const withoutOffsets = (kind: Kind, { id, source }: Document): Document => {

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import type { Kind } from '../../../schemas/stored/documents.ts'
 import type { Fields } from '../../../tools/documents/as-of.ts'
-import { withoutOffsets } from '../../../tools/grow/compare.ts'
+import { compareGenerations, withoutOffsets } from '../../../tools/grow/compare.ts'
+import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
 /** A document of each form, with these offsets. */
 const documentsWith = (offset: number, code = 'record_undecodable'): [kind: Kind, id: string, source: Fields][] => [
@@ -66,4 +67,28 @@ test('a document is different if anything but an offset is: its time, its conten
       expect(compared(after), JSON.stringify(change)).not.toEqual(compared(before))
     }
   }
+})
+
+/** Two generations that have one payout of 1.50, and a balance with this amount. The payout has offset 0, and 5. */
+const compareWith = async (owed: string, org = 'org_1') => {
+  const engine = new MemoryElasticsearch()
+  const side = (generation: string, topic: string, seq: number, owed_amount: string) => {
+    const payout = { kind: 'payouts', org_id: 'org_1', seq, until_seq: UNTIL_FOREVER, superseded_by_id: null }
+    const content = { period_id: 'period_1', at: 5, body_bytes: 9, body: { currency: 'EUR', net_amount: '1.50' } }
+    engine.put(`p-${generation}-payouts`, 'org_1:payout_1', seq, { ...payout, ...content })
+    const row = { period_id: 'period_1', currency: 'EUR', owed_count: 1, paid_amount: '0', paid_count: 0, owed_amount }
+    const balance = { org_id: org, seq, sequence: 1, body_bytes: 9, body: { rows: [row] } }
+    engine.put(`p-${generation}-periods`, `${org}:1`, seq, balance)
+    const identity = { generation, topic, cluster_id: 'c', partitions: 1, rules_version: 1, layout: 3 } as const
+    return { identity, positions: [seq + 1] }
+  }
+  const steps = { send: engine.send, prefix: 'p', say: () => undefined, out: () => undefined }
+  const clock = { sleep: async () => undefined, now: () => 0, elapsed: () => 0 }
+  return compareGenerations(side('g1', 'old', 5, '1.5'), side('g2', 'new', 0, owed), { ...steps, ...clock })
+}
+
+test('a balance that is not the sum of the records makes an organization differ, also one without records', async () => {
+  expect(await compareWith('1.5')).toEqual({ organizations: 1, differing: [] })
+  expect(await compareWith('1.51')).toEqual({ organizations: 1, differing: ['org_1'] })
+  expect(await compareWith('1.5', 'org_2')).toEqual({ organizations: 2, differing: ['org_2'] })
 })
