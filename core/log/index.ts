@@ -33,6 +33,7 @@ export {
   endOfPartition,
   fetchEndOffsets,
   fetchEnds,
+  fetchRanges,
   type GenerationBody,
   isLastRecord,
   type KnownRecord,

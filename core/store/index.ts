@@ -63,6 +63,7 @@ export { inspectIndices, type ToldSetting } from './generations/check-index.ts'
 export {
   changeGenerations,
   finishSwap,
+  formerTopicsIn,
   type Generations,
   generationsIn,
   type Positions,

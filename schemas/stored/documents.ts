@@ -260,14 +260,20 @@ export type LiveDocument = {
      */
     alone?: Record<string, readonly number[]>
     /**
-     * The topic before `commission grow`, and its ends at the swap: all before them is in the topic of the live
-     * generation. Later records were published to the wrong topic.
+     * The topic before `commission grow`. `before`: those before that one, the last first. Inside it, since an older
+     * program that writes this document keeps only the fields that it knows, and these whole.
      */
-    grown?: { topic: string; cluster_id: string; topic_id?: string; ends: readonly number[] }
+    grown?: FormerTopic & { before?: readonly FormerTopic[] }
     /** The highest number in a generation name so far: names are never reused. */
     highest?: number
   }
 }
+
+/**
+ * A topic of events that has grown, and its ends at the swap: all before them is in the topic of the live generation.
+ * Later records were published to the wrong topic.
+ */
+export type FormerTopic = { topic: string; cluster_id: string; topic_id?: string; ends: readonly number[] }
 
 export type GenerationDocument = {
   kind: 'generation'

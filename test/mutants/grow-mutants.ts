@@ -67,10 +67,9 @@ export const growMutants: readonly Mutant[] = [
   },
   {
     name: 'records that were published to the old topic after the swap are not named',
-    inside: 'reportLate',
-    find: 'grown.ends, json, context,',
-    replace: 'grown.ends.map(() => Number.MAX_SAFE_INTEGER), json, context,',
-    flow: GROW,
+    inside: 'reportTopic',
+    find: 'printLate(log, from, json, context, ends)',
+    replace: 'printLate(log, ends, json, context, ends)',
   },
   {
     name: 'a swap to a topic with more partitions does not look for records that came at last',
@@ -101,5 +100,23 @@ export const growMutants: readonly Mutant[] = [
     inside: 'refuseBeforeGrown',
     find: 'wasLive(name) || isKnown(other)) continue',
     replace: 'other.topic !== topic) continue',
+  },
+  {
+    name: 'a generation of other rules becomes live with the new topic',
+    inside: 'refuseOtherRules',
+    find: 'spare.rules_version === live.rules_version && follows === undefined',
+    replace: 'follows === undefined',
+  },
+  {
+    name: 'generations of two topics are equal although a balance is wrong',
+    inside: 'compareGenerations',
+    find: 'wrong.has(org) || ',
+    replace: '',
+  },
+  {
+    name: 'the topic before the last swap of a topic that grew twice is forgotten',
+    inside: 'formerTopicsIn',
+    find: '[last, ...before]',
+    replace: '[last, ...before.slice(1)]',
   },
 ]

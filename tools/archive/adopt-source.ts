@@ -26,7 +26,7 @@ import {
   readLog,
   type Source,
 } from '../../core/log/index.ts'
-import type { DocumentAnswer } from '../../core/store/index.ts'
+import { type DocumentAnswer, formerTopicsIn } from '../../core/store/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -127,9 +127,8 @@ export const adoptSource = async (
   }
   // After all checks: a refusal has changed nothing.
   await cleanUnchanged('remove', stay, generations.live, sources, admin, steps, groupId)
-  if (isRedacted && generations.grown !== undefined) {
-    const { topic } = generations.grown
-    say(`warning: ${topic}, the topic before grow, has the texts if it is still there: delete it, and its archives`)
+  for (const { topic } of isRedacted ? formerTopicsIn(generations) : []) {
+    say(`warning: ${topic}, a topic before grow, has the texts if it is still there: delete it, and its archives`)
   }
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
   await sayWaits(generations.live, await fetchEnds(admin, topics.events), steps)

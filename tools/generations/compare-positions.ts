@@ -16,7 +16,7 @@ import {
   type LogReader,
   type Pause,
 } from '../../core/log/index.ts'
-import { type Generations, readGeneration, readIndexIds } from '../../core/store/index.ts'
+import { formerTopicsIn, type Generations, readGeneration, readIndexIds } from '../../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -140,7 +140,10 @@ export const refuseBeforeGrown = async (all: Generations, context: CommandContex
   // The one that grow makes was never live. It can have a lower number than the live one.
   const wasLive = (name: string) => name === all.live || name === FIRST_GENERATION || name in all.independentFrom
   // By id: a name can be used again, except that of the live topic, which is there.
-  const swappedTo = [all.grown?.topic_id, ...[...known].map(([name, of]) => (wasLive(name) ? of?.topic_id : undefined))]
+  const swappedTo = [
+    ...formerTopicsIn(all).map(({ topic_id }) => topic_id),
+    ...[...known].map(([name, of]) => (wasLive(name) ? of?.topic_id : undefined)),
+  ]
   const isKnown = ({ topic: other, topic_id: id }: GenerationDocument['body']) =>
     other === topic || (id !== undefined && swappedTo.includes(id))
   for (const [name, other] of known) {

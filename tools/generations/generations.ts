@@ -6,6 +6,7 @@ import {
   assertSuitable,
   type DocumentAnswer,
   documentPath,
+  formerTopicsIn,
   type Generations,
   getEach,
   ifVersion,
@@ -263,15 +264,15 @@ export const namesOf = ({ live, active, building, previous }: Generations): stri
   ...new Set([live, ...active, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
 ]
 
-/** @param topic of this generation: after `grow`, nobody goes back to the one of before */
+/** @param topic of this generation: after `grow`, nobody goes back to those before */
 export const rolesOf = (
   name: string,
   topic: string | null,
-  { live, active, building, previous, compared, grown }: Generations,
+  { live, active, building, previous, compared, ...all }: Generations,
 ): string[] => [
   ...(name === live ? ['live'] : []),
   ...(name === building ? ['building'] : []),
-  ...(topic !== null && topic === grown?.topic
+  ...(formerTopicsIn(all).some(former => former.topic === topic)
     ? ['of the topic before']
     : [...(name === previous ? ['previous'] : []), ...(name !== live && active.includes(name) ? ['kept up'] : [])]),
   ...Object.entries(compared).flatMap(([pair, { found }]) => {

@@ -5,7 +5,7 @@
  * 2. It makes a generation from the new topic, beside the live one.
  * 3. With `--swap`: it compares both generations (`compare.ts`), and swaps them once publishers have stopped
  *    (`swap.ts`).
- * 4. After the swap: it names what was published to the old topic since.
+ * 4. After the swap: it names what was published since to an old topic, of this swap or one before.
  * Promises: readers see each record exactly as before, and nothing of the new topic before the swap. Every step can be
  * killed, and is continued by the same command.
  * Can go wrong: two of these at once: the earlier one ends. Publishers who do not stop are named.
@@ -19,26 +19,28 @@ import {
   type createEventsTopic,
   describeSource,
   differingField,
-  fetchEndOffsets,
+  fetchRanges,
   type GenerationBody,
   type LogCluster,
   readLog,
   type Source,
 } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
-import { type Generations, readGeneration } from '../../core/store/index.ts'
+import { formerTopicsIn, type Generations, readGeneration } from '../../core/store/index.ts'
+import type { FormerTopic } from '../../schemas/stored/documents.ts'
 import { openTransactionsOf, textOfOpen } from '../archive/open-transactions.ts'
 import { keepTimes } from '../archive/record-times.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt } from '../archive/throttle.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, namesOf, readAll, recordedIdentityOf } from '../generations/generations.ts'
+import { identityOf, namesOf, readAll, recordsBefore } from '../generations/generations.ts'
 import { type RebuildSteps, rebuild } from '../generations/rebuild.ts'
 import { DIFFERENCES_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
+import { lagOf } from '../live.ts'
 import { createProgressLine } from '../terminal.ts'
 import { type Copy, openCopy } from './copy.ts'
 import { printLate } from './late-records.ts'
 import { prepareTopic } from './prepare-topic.ts'
-import { type Growing, swapGrown } from './swap.ts'
+import { type Growing, refuseOtherRules, swapGrown } from './swap.ts'
 
 export type GrowOptions = {
   /** The new topic. */
@@ -67,11 +69,13 @@ export const grow = async (options: GrowOptions, context: GrowSteps): Promise<Ex
   if (live.topic === to) return await reportLate(all, options, admin, context, stack)
   const source = await describeSource(admin, context.topics.events)
   assertSameSource(live, source)
-  const spare = await generationOfTopic(options, all, live, context)
+  const found = await generationOfTopic(options, all, live, context)
+  if (found !== undefined) refuseOtherRules(found, live)
   const target = await prepareTopic(options, source, admin, context)
-  if (spare !== undefined && differingField(await recordedIdentityOf(spare, context), target) !== undefined) {
-    throw new CommandError(`${spare} was made from another topic of the name ${to}: drop it first`)
+  if (found !== undefined && differingField(found, target) !== undefined) {
+    throw new CommandError(`${found.generation} was made from another topic of the name ${to}: drop it first`)
   }
+  const spare = found?.generation
   const copy = await copyTo(target, source, options, admin, context, stack)
   const copied = await copy.run()
   context.say(`${copied} records copied: ${to} has every record of ${source.topic}, compared`)
@@ -98,14 +102,14 @@ const generationOfTopic = async (
   all: Generations,
   live: GenerationBody,
   { prefix, send, rulesVersion = RULES_VERSION }: GrowSteps,
-): Promise<string | undefined> => {
+): Promise<GenerationBody | undefined> => {
   if (live.rules_version !== rulesVersion) {
     const versions = `${live.generation} has version ${live.rules_version} of the rules, this program ${rulesVersion}`
     throw new CommandError(`${versions}: change the rules first, or grow with a program of that version`)
   }
   for (const name of namesOf(all)) {
     const identity = await readGeneration(name, { request: send, prefix })
-    if (identity?.topic === to) return name
+    if (identity?.topic === to) return identity
     if (name !== all.building || identity === undefined) continue
     throw new CommandError(`${name} of ${identity.topic} is still being made: continue it, or drop it, first`)
   }
@@ -164,35 +168,75 @@ const openLog = async (
 
 /** After the swap. */
 const reportLate = async (
-  { grown, live }: Generations,
-  { to, json }: GrowOptions,
+  all: Generations,
+  options: GrowOptions,
   admin: Admin,
   context: GrowSteps,
   stack: AsyncDisposableStack,
 ): Promise<ExitCode> => {
+  const [{ live }, former] = [all, formerTopicsIn(all)]
+  if (former.length === 0) {
+    throw new CommandError(`${live}, which is live, was made from ${options.to}, which was not grown`)
+  }
+  context.say(`${live} is live, made from ${options.to}`)
+  let ended: ExitCode = exitCodes.done
+  for (const one of former) {
+    const isQuiet = await reportTopic(one, options, admin, context, stack)
+    if (!isQuiet) ended = exitCodes.failed
+  }
+  return ended
+}
+
+/** Names what was published to an old topic after the swap. @returns whether nothing was */
+const reportTopic = async (
+  former: FormerTopic,
+  { to, json }: GrowOptions,
+  admin: Admin,
+  context: GrowSteps,
+  stack: AsyncDisposableStack,
+): Promise<boolean> => {
   const { say } = context
-  if (grown === undefined) throw new CommandError(`${live}, which is live, was made from ${to}, which was not grown`)
-  const now = await describeSource(admin, grown.topic).catch((error: unknown) => {
+  const { topic } = former
+  const now = await describeSource(admin, topic).catch((error: unknown) => {
     if (error instanceof StopError && error.code === 'topic_missing') return undefined
     throw error
   })
-  if (now === undefined || now.topic_id !== grown.topic_id || now.cluster_id !== grown.cluster_id) {
-    say(`${live} is live, made from ${to}. The topic before, ${grown.topic}, is gone`)
-    return exitCodes.done
+  if (now === undefined) {
+    say(`The topic before, ${topic}, is gone`)
+    return true
   }
-  const { log, cluster } = await openLog(grown.topic, context, stack)
-  const open = await openTransactionsOf(cluster, admin, grown.topic, now.partitions)()
-  const late = await printLate(log, grown.ends, json, context, await fetchEndOffsets(admin, grown.topic))
+  const { isAnew, from, deleted } = await startOfLate(former, now, admin)
+  const { log, cluster } = await openLog(topic, context, stack, now.topic_id)
+  // First: what is committed meanwhile is found below.
+  const open = deleted > 0 ? [] : await openTransactionsOf(cluster, admin, topic, now.partitions)()
+  const ends = (await fetchRanges(admin, topic)).map(({ end }) => end)
+  const late = deleted + (await printLate(log, from, json, context, ends))
   if (late === 0 && open.length > 0) {
-    say(`${textOfOpen(grown.topic, open)}: run the same again when they have ended. Their publishers must stop there`)
-    return exitCodes.failed
+    say(`${textOfOpen(topic, open)}: run the same again when they have ended. Their publishers must stop there`)
+    return false
   }
   if (late === 0) {
-    say(`${live} is live, made from ${to}. Nobody has published to ${grown.topic} since the swap`)
-    return exitCodes.done
+    say(isAnew ? `${topic} was made anew, and is empty: delete it` : `Nobody has published to ${topic} since the swap`)
+    return true
   }
-  const what = `${late} ${late === 1 ? 'record was' : 'records were'} published to ${grown.topic} after the swap`
+  const where = isAnew ? `${topic}, which was made anew,` : topic
+  const what = `${late} ${late === 1 ? 'record was' : 'records were'} published to ${where} after the swap`
   say(`${what}: no reader sees them. Their publishers must publish to ${to}, these records again`)
   if (!json && late > DIFFERENCES_SHOWN) say(`Only the first ${DIFFERENCES_SHOWN} are named; --json names all`)
-  return exitCodes.failed
+  return false
+}
+
+/**
+ * Returns where late records begin. `isAnew`: another topic has the name now, as a broker makes one for a publisher
+ * (`auto.create.topics.enable`). Everything in it is late, and what it has deleted.
+ */
+const startOfLate = async (former: FormerTopic, now: Source, admin: Admin) => {
+  const ranges = await fetchRanges(admin, former.topic)
+  const ends = ranges.map(({ end }) => end)
+  // Without both ids, a topic that ends earlier than at the swap is another one.
+  const isOther = differingField({ ...former, partitions: now.partitions }, now) !== undefined
+  const isUnknown = former.topic_id === undefined || now.topic_id === undefined
+  const isAnew = isOther || (isUnknown && lagOf(former.ends, ends) > 0)
+  const lows = ranges.map(({ low }) => low)
+  return isAnew ? { isAnew, from: lows, deleted: recordsBefore(lows) } : { isAnew, from: former.ends, deleted: 0 }
 }

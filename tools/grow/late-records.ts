@@ -26,8 +26,9 @@ export const printLate = async (
   ends: readonly number[] = [],
 ): Promise<number> => {
   let count = 0
-  for (const [partition, first] of from.entries()) {
-    for (let offset = first; ; ) {
+  // Somebody may have added partitions.
+  for (let partition = 0; partition < Math.max(from.length, ends.length); partition++) {
+    for (let offset = from[partition] ?? 0; ; ) {
       const { entries } = await log.read(partition, offset)
       if (entries.length === 0) {
         if (offset < (ends[partition] ?? 0)) throw unread(log.topic, partition, offset, ends[partition])

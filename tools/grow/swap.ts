@@ -9,8 +9,16 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
-import { fetchEndOffsets, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
-import { changeGenerations } from '../../core/store/index.ts'
+import {
+  assertSameSource,
+  describeSource,
+  fetchEndOffsets,
+  type GenerationBody,
+  type LogReader,
+  type Source,
+  withRight,
+} from '../../core/log/index.ts'
+import { changeGenerations, formerTopicsIn } from '../../core/store/index.ts'
 import { type OpenTransactions, textOfOpen } from '../archive/open-transactions.ts'
 import { putTimesBack } from '../archive/record-times.ts'
 import type { KafkaContext } from '../context.ts'
@@ -79,24 +87,42 @@ export const swapGrown = async (
   const { topic, cluster_id, topic_id } = source
   const grown = { topic, cluster_id, ...(topic_id !== undefined && { topic_id }), ends: cut.from }
   await changeGenerations({ request: context.send, prefix: context.prefix }, now => {
+    const former = formerTopicsIn(now)
     // An earlier attempt succeeded, and its response was lost.
-    if (now.live === spare.generation && isDeepStrictEqual(now.grown, grown)) return now
+    if (now.live === spare.generation && isDeepStrictEqual(former[0], grown)) return now
     if (now.live !== live.generation || !now.active.includes(spare.generation)) {
       const what = `meanwhile ${now.live} was made live, or ${spare.generation} was dropped`
       throw new CommandError(`${what}: nothing is changed`)
     }
+    refuseOtherRules(spare, live)
+    // A topic whose name is used again is gone.
+    const before = former.filter(one => one.topic !== topic && one.topic !== spare.topic)
     return {
       ...now,
       live: spare.generation,
       previous: live.generation,
       minPositions: reached,
       independentFrom: { [spare.generation]: reached, ...now.independentFrom },
-      grown,
+      grown: { ...grown, ...(before.length > 0 && { before }) },
     }
   })
   say(`${spare.generation} is live. Next: start publishers on ${spare.topic}, and set KAFKA_EVENTS_TOPIC everywhere`)
   say(`Later: npx commission grow --to ${spare.topic} names whoever still publishes to ${topic}`)
   return exitCodes.done
+}
+
+/**
+ * Records since the comparison are not compared. Both generations decide them alike only under equal rules, and if the
+ * new one takes over nothing that another one parked.
+ * @throws CommandError
+ */
+export const refuseOtherRules = (spare: GenerationBody, live: GenerationBody): void => {
+  const { generation, topic, follows } = spare
+  if (spare.rules_version === live.rules_version && follows === undefined) return
+  const versions = `version ${spare.rules_version} of the rules, and ${live.generation} version ${live.rules_version}`
+  const what = follows === undefined ? `has ${versions}` : `takes over what ${follows} parked`
+  const next = `npx commission projection drop ${generation}, then npx commission grow --to ${topic}`
+  throw new CommandError(`${generation} of ${topic} ${what}. Nothing is changed. Next: ${next}`)
 }
 
 /** Compares both generations as of the same records. */
@@ -179,15 +205,20 @@ const waitUntilStopped = async (
   }
 }
 
-/** @throws CommandError if something was published to the old topic since, also if it cannot be read */
+/**
+ * @throws CommandError if something was published to the old topic since, also if it cannot be read; StopError if it is
+ *   another topic now, or has more partitions
+ */
 const refuseLate = async (
-  { source: { topic }, openTransactions }: Growing,
+  { live: { generation }, source, openTransactions }: Growing,
   oldLog: LogReader,
   from: readonly number[],
   json: boolean,
   admin: Admin,
   context: KafkaContext,
 ): Promise<void> => {
+  const { topic } = source
+  assertSameSource({ ...source, generation }, await describeSource(admin, topic))
   // First: what is committed meanwhile is found below.
   const open = await openTransactions()
   if (open.length > 0) throw new CommandError(`${textOfOpen(topic, open)}: end them, and run the same again`)
@@ -198,8 +229,9 @@ const refuseLate = async (
   throw new CommandError(`a publisher still publishes to ${topic} (above): stop it, and run the same again`)
 }
 
-/** @throws CommandError if something was published to the new topic */
+/** @throws CommandError if something was published to the new topic; StopError if it is another one now */
 const refusePublishedEarly = async ({ spare }: Growing, { to }: CopiedTo, admin: Admin): Promise<void> => {
+  assertSameSource(spare, await describeSource(admin, spare.topic))
   if (lagOf(await fetchEndOffsets(admin, spare.topic), to) === 0) return
   throw new CommandError(`a publisher publishes to ${spare.topic} already: publishers begin there after the swap`)
 }

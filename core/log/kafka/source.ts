@@ -83,10 +83,17 @@ export const assertSameSource = (expected: Source & Pick<GenerationBody, 'genera
   }
 }
 
-/** Returns the lowest and the last stable offset of every partition. @throws StopError `records_deleted` */
-export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends> => {
+/** As `fetchEnds`, also of a topic that has deleted records. */
+export const fetchRanges = async (admin: Pick<SourceAdmin, 'fetchTopicOffsets'>, topic: string): Promise<Ends> => {
   const offsets = await withRight('Describe', `topic ${topic}`, admin.fetchTopicOffsets(topic))
-  const ends = offsets.map(({ partition, low, high }) => ({ partition, low: Number(low), end: Number(high) }))
+  return offsets
+    .map(({ partition, low, high }) => ({ partition, low: Number(low), end: Number(high) }))
+    .sort((a, b) => a.partition - b.partition)
+}
+
+/** Returns the lowest and the last stable offset of each partition, in order. @throws StopError `records_deleted` */
+export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends> => {
+  const ends = await fetchRanges(admin, topic)
   for (const { partition, low } of ends) {
     if (low === 0) continue
     throw new StopError('records_deleted', `partition ${partition} of ${topic} no longer begins at offset 0`, {
@@ -100,7 +107,7 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
 
 /** Returns the end of each partition, in the order of the partitions. @throws StopError as `fetchEnds` */
 export const fetchEndOffsets = async (admin: SourceAdmin, topic: string): Promise<number[]> =>
-  (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
+  (await fetchEnds(admin, topic)).map(({ end }) => end)
 
 /** Returns the end of a partition; 0 if the topic does not have it. */
 export const endOfPartition = (partition: number, ends: Ends): number =>

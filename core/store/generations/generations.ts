@@ -6,6 +6,7 @@
 import type { Comparison } from '../../../schemas/stored/comparisons.ts'
 import {
   controlIndexOf,
+  type FormerTopic,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
@@ -33,7 +34,7 @@ export type Generations = {
   readonly minPositions: readonly number[] | null
   /** By name, `minPositions` of each generation when it first became live: from there on it decides alone. */
   readonly independentFrom: Readonly<Record<string, readonly number[]>>
-  /** The topic that the live generation's topic was grown from, with its ends at the swap. */
+  /** The topic that the live generation's topic was grown from. `formerTopicsIn` has those before it, too. */
   readonly grown?: NonNullable<LiveDocument['body']['grown']>
   /** The highest number ever used in a generation's name. */
   readonly highest: number
@@ -145,6 +146,13 @@ const readPositions = async (generation: string, { request, prefix }: Steps): Pr
 }
 
 type Steps = { readonly request: Ask; readonly prefix: string }
+
+/** Returns the topics of events that the live generation's topic was grown from, the last first. */
+export const formerTopicsIn = ({ grown }: Pick<Generations, 'grown'>): readonly FormerTopic[] => {
+  if (grown === undefined) return []
+  const { before = [], ...last } = grown
+  return [last, ...before]
+}
 
 /** Returns the generations in the document, with defaults for absent fields. */
 export const generationsIn = ({ body }: LiveDocument): Generations => {

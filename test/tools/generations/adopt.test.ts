@@ -360,6 +360,8 @@ describe('a snapshot that has generations of other topics beside the live one', 
     await expect(refuse(body, topics)).resolves.toBeUndefined()
     for (const g3 of ['made anew', undefined])
       await expect(refuse(body, topics, { g3 })).rejects.toThrow('g3 of a beside it')
+    const twice = { ...body, grown: { topic: 'c', cluster_id: 'c', ends: [0], before: [grown] } }
+    await expect(refuse(twice, topics)).resolves.toBeUndefined()
     const unknown = { ...body, grown: { topic: 'a', cluster_id: 'c', ends: [0] } }
     await expect(refuse(unknown, topics, { g3: undefined })).rejects.toThrow('g3 of a beside it')
   })

@@ -125,6 +125,15 @@ test('after the topic has grown, the generation of the topic before is neither p
   expect(await list()).toEqual({ g1: ['of the topic before'], g2: ['live'] })
 })
 
+test('after the topic has grown twice, a generation of the first one is not called kept up either', async () => {
+  const before = [{ topic: 't', cluster_id: 'c', ends: [5] }]
+  const grown = { topic: 't-9', cluster_id: 'c', ends: [5], before }
+  const live = { generation: 'g2', kept: ['g1', 'g2'], grown }
+  const { list, bodies } = given(live, [...whole('g1'), ...whole('g2')], [...indicesOf('g1'), ...indicesOf('g2')])
+  bodies.set('generation:g2', { ...identityOf('g2'), topic: 't-12' })
+  expect(await list()).toEqual({ g1: ['of the topic before'], g2: ['live'] })
+})
+
 test('a drop deletes all indices in one request, the past positions, and the document of the generation last', async () => {
   const { bodies, drop, deleted, list } = both()
   for (const id of ['past:g1:2879', 'past:g2:0', 'past:g2:2879']) bodies.set(id, {})

@@ -10,7 +10,7 @@ const headers = encodeHeaders([
   ['ce_id', Buffer.from('17')],
 ])
 const record = { kind: 'record', timestamp: 0, key: null, value: null, headers } as const
-const late = async (logs: readonly LogEntry[][], from: readonly number[], json: boolean) => {
+const late = async (logs: readonly LogEntry[][], from: readonly number[], json: boolean, ends?: readonly number[]) => {
   const lines: string[] = []
   const log: LogReader = {
     topic: 'old',
@@ -19,7 +19,7 @@ const late = async (logs: readonly LogEntry[][], from: readonly number[], json: 
       return { entries: all.slice(offset, offset + 2), end: all.length }
     },
   }
-  const count = await printLate(log, from, json, { out: text => void lines.push(String(text)) })
+  const count = await printLate(log, from, json, { out: text => void lines.push(String(text)) }, ends)
   return { count, lines }
 }
 
@@ -40,6 +40,12 @@ test('each record after the given offsets is named with its position and the sou
     { position: 'old:0:3', published_at: '1970-01-01T00:00:00.000Z', source: null, event_id: null },
     { position: 'old:1:0', published_at: '1970-01-01T00:00:00.000Z', source: '/payroll\u001b[2J', event_id: '17' },
   ])
+})
+
+test('records in partitions that were added to the topic are named', async () => {
+  const logs = [entriesFrom(0, [record]), entriesFrom(0, [record]), []]
+  const { count, lines } = await late(logs, [1], false, [1, 1, 0])
+  expect([count, lines]).toEqual([1, [expect.stringContaining('old:1:0')]])
 })
 
 test('a log that ends before the end that Kafka tells is refused, with the place', async () => {

@@ -2,6 +2,7 @@
 import type { Admin } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
+import type { GenerationBody } from '../../../core/log/kafka/source.ts'
 import type { LogEntry } from '../../../core/log/records/read-log.ts'
 import type { Copy } from '../../../tools/grow/copy.ts'
 import { swapGrown } from '../../../tools/grow/swap.ts'
@@ -10,7 +11,7 @@ import { primariesAnswer, sending } from '../../support/answering.ts'
 import { entriesFrom } from '../archive/any-entries.ts'
 
 const identity = (generation: string, topic: string, partitions: number) => {
-  return { generation, topic, cluster_id: 'c', partitions, rules_version: 1 }
+  return { generation, topic, cluster_id: 'c', partitions, topic_id: `id of ${topic}`, rules_version: 1 }
 }
 const live = identity('g1', 'old', 1)
 const spare = identity('g2', 'new', 2)
@@ -34,6 +35,9 @@ const given = () => {
     unread: 0,
     /** Partitions of the old topic. */
     open: [] as readonly number[],
+    /** The ids of the partitions of each topic: that of the topic. */
+    ids: { old: ['id of old'], new: ['id of new', 'id of new'] },
+    spare: spare as GenerationBody,
     times: { g1: 100, g2: 100 },
     spareLag: 0,
     /** Readers may have seen the old generation up to here. */
@@ -81,6 +85,10 @@ const given = () => {
     return { status: state.losesAnswer ? 409 : 200, body: {} }
   })
   const admin = {
+    describeCluster: async () => ({ clusterId: 'c' }),
+    fetchTopicMetadata: async ({ topics: [name = 'old'] }: { topics: ('old' | 'new')[] }) => {
+      return { topics: [{ partitions: state.ids[name].map(topicId => ({ topicId })) }] }
+    },
     describeGroups: async () => ({ groups: [{ members: Array.from({ length: state.members }) }] }),
     fetchTopicOffsets: async (topic: string) =>
       topic === 'old'
@@ -119,7 +127,8 @@ const given = () => {
     state.old = entriesFrom(0, [...state.old, entry])
   }
   const openTransactions = async () => state.open
-  const swap = () => swapGrown({ live, spare, source: live, openTransactions, copy }, oldLog, false, admin, context)
+  const swap = () =>
+    swapGrown({ live, spare: state.spare, source: live, openTransactions, copy }, oldLog, false, admin, context)
   return { state, out, said, publish, swap, time: () => time }
 }
 
@@ -133,8 +142,42 @@ test('the swap comes once nobody publishes to the old topic or projects it, and 
   expect(time()).toBeGreaterThan(20_000)
   expect(state.live).toMatchObject({
     ...{ generation: 'g2', previous: 'g1', floor: [3, 0], alone: { g2: [3, 0] } },
-    grown: { topic: 'old', cluster_id: 'c', ends: [3] },
+    grown: { topic: 'old', cluster_id: 'c', topic_id: 'id of old', ends: [3] },
   })
+})
+
+test('after another swap the live document names each topic before, but none whose name is used again', async () => {
+  const { state, swap } = given()
+  state.members = 0
+  const former = (topic: string) => ({ topic, cluster_id: 'c', ends: [7] })
+  const grown = { ...former('second'), before: [former('new'), former('old'), former('first')] }
+  state.live = { generation: 'g1', kept: ['g1', 'g2'], grown }
+  expect(await swap()).toBe(0)
+  const last = { topic: 'old', cluster_id: 'c', topic_id: 'id of old', ends: [2] }
+  expect(state.live.grown).toEqual({ ...last, before: [former('second'), former('first')] })
+})
+
+test.each([
+  ['of other rules', { rules_version: 2 }, 'g2 of new has version 2 of the rules, and g1 version 1'],
+  ['that took over parked records', { follows: 'g0' }, 'g2 of new takes over what g0 parked'],
+])('a generation %s does not become live, and the message says what to do', async (_, fields, what) => {
+  const { state, swap } = given()
+  Object.assign(state, { members: 0, spare: { ...spare, ...fields } })
+  const next = 'npx commission projection drop g2, then npx commission grow --to new'
+  await expect(swap()).rejects.toThrow(`${what}. Nothing is changed. Next: ${next}`)
+  expect(state.live).toEqual({ generation: 'g1', kept: ['g1', 'g2'] })
+})
+
+test.each([
+  ['the old topic was made anew', { old: ['another'] }, 'topic_id: expected id of old, got another'],
+  ['the old topic got a partition more', { old: ['id of old', 'id of old'] }, 'partitions: expected 1, got 2'],
+  ['the new topic was made anew', { new: ['another', 'another'] }, 'topic_id: expected id of new, got another'],
+])('nothing is changed if %s meanwhile', async (_, ids, what) => {
+  const { state, swap } = given()
+  state.members = 0
+  state.onWait = () => Object.assign(state.ids, ids)
+  await expect(swap()).rejects.toThrow(what)
+  expect(state.live.generation).toBe('g1')
 })
 
 test('a swap whose answer is lost has happened: the command sees it, and says so', async () => {
@@ -146,7 +189,11 @@ test('a swap whose answer is lost has happened: the command sees it, and says so
 
 test('a swap to the same generation that somebody else made meanwhile, with another cut, is not taken for ours', async () => {
   const { state, swap } = given()
-  Object.assign(state, { members: 0, losesAnswer: true, grownBy: { topic: 'old', cluster_id: 'c', ends: [1] } })
+  Object.assign(state, {
+    members: 0,
+    losesAnswer: true,
+    grownBy: { topic: 'old', cluster_id: 'c', topic_id: 'id of old', ends: [1] },
+  })
   await expect(swap()).rejects.toThrow('meanwhile g2 was made live')
 })
 
