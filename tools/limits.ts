@@ -126,8 +126,9 @@ export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
 /** Milliseconds between two messages about new records. */
 export const ARCHIVE_NEWS_MS = 10_000
-/** Looks, with a pause of ARCHIVE_POLL_MS, until transactions that were open at the start of `archive` have ended. */
-export const ARCHIVE_OPEN_LOOKS = 10
+/** Looks until transactions that were open at the first one have ended, and milliseconds between two of them. */
+export const OPEN_LOOKS = 10
+export const OPEN_LOOK_MS = 1_000
 /** Milliseconds after which `archive --follow` names a transaction that is still open, again and again. */
 export const ARCHIVE_OPEN_MS = 60_000
 /** Milliseconds without a byte until a request to S3 is given up. */

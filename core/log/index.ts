@@ -51,4 +51,17 @@ export { BATCH_TIME_SPAN, kafkaTime } from './records/encode-batch.ts'
 export { createLastRecordReader, firstChanged, type KnownRecords, type OpenLog } from './records/last-records.ts'
 export { mergedByTime } from './records/merge-by-time.ts'
 export { type LogCluster, openCluster } from './records/open-cluster.ts'
+export {
+  type AskedTopic,
+  endsWithWritten,
+  type OpenThen,
+  type OpenTransactions,
+  openSince,
+  openTransactionsOf,
+  textOfHidden,
+  textOfOpen,
+  textOfUnknown,
+  type WrittenEnds,
+  writtenIn,
+} from './records/open-transactions.ts'
 export { type LogEntry, type LogPart, type LogReader, type Pause, readLog, readUntilFound } from './records/read-log.ts'

@@ -6,12 +6,15 @@
  */
 import kafkajs, { type Kafka } from 'kafkajs'
 import {
+  type AskedTopic,
   connectAdmin,
   describeSource,
   differingField,
+  endsWithWritten,
   type LogCluster,
   type LogPart,
   type LogReader,
+  type OpenThen,
   readLog,
   readUntilFound,
   type Source,
@@ -21,13 +24,13 @@ import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
-import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_OPEN_LOOKS, ARCHIVE_OPEN_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_OPEN_MS, ARCHIVE_POLL_MS, OPEN_LOOKS } from '../limits.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { timeOf } from '../terminal.ts'
 import { comparesWithLog } from './compare-with-log.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
-import { type AskedTopic, endsWithWritten, type OpenThen, sayIfOpen, sayOpen } from './open-transactions.ts'
+import { sayIfOpen, sayOpen } from './open-transactions.ts'
 import { readManifests } from './read-archive.ts'
 import { signingTarget, signStored } from './sign-target.ts'
 import { createThrottle, fetchBytesAt, type MaxRate, type Throttle } from './throttle.ts'
@@ -80,7 +83,7 @@ export const archive = async (
   const targets = (await Promise.all(to.map(steps.openTarget))).map(target =>
     signingTarget(target, key, () => isCompared),
   )
-  const logs = await openLogs(steps, maxRate, follow ? 1 : ARCHIVE_OPEN_LOOKS, stack)
+  const logs = await openLogs(steps, maxRate, follow ? 1 : OPEN_LOOKS, stack)
   const copies: TopicCopy[][] = []
   for (const target of targets) {
     const lock = await target.lock(steps)

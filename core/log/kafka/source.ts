@@ -21,8 +21,8 @@ export type SourceAdmin = Pick<
 export type GenerationBody = GenerationDocument['body']
 
 /**
- * `end` is the last stable offset: records from there on may still be aborted. `logEnd`: the end with all records that
- * the leader has. Nobody can read those of open transactions, those behind them, and those that too few replicas have.
+ * `end` is the stable end: records from there on may still be aborted. `logEnd`: the log end, with all records that the
+ * leader has. Nobody can read those of open transactions, those behind them, and those that too few replicas have.
  * Absent in a log without such records; infinite if it is not known now.
  */
 export type Ends = readonly {
@@ -91,7 +91,11 @@ export const fetchRanges = async (admin: Pick<SourceAdmin, 'fetchTopicOffsets'>,
     .sort((a, b) => a.partition - b.partition)
 }
 
-/** Returns the lowest and the last stable offset of each partition, in order. @throws StopError `records_deleted` */
+/**
+ * Returns the lowest offset and the stable end of each partition, in order. Kafka may have acknowledged records behind
+ * these ends: `endsWithWritten` has the ends that include them.
+ * @throws StopError `records_deleted`
+ */
 export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends> => {
   const ends = await fetchRanges(admin, topic)
   for (const { partition, low } of ends) {
@@ -105,7 +109,7 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
   return ends
 }
 
-/** Returns the end of each partition, in the order of the partitions. @throws StopError as `fetchEnds` */
+/** Returns the stable end of each partition, in the order of the partitions. @throws StopError as `fetchEnds` */
 export const fetchEndOffsets = async (admin: SourceAdmin, topic: string): Promise<number[]> =>
   (await fetchEnds(admin, topic)).map(({ end }) => end)
 

@@ -1,7 +1,7 @@
 import type { Admin } from 'kafkajs'
 import { expect, test } from 'vitest'
-import type { LogCluster } from '../../../core/log/index.ts'
-import { endsWithWritten, openTransactionsOf, textOfOpen } from '../../../tools/archive/open-transactions.ts'
+import type { LogCluster } from '../../../../core/log/records/open-cluster.ts'
+import { endsWithWritten, openTransactionsOf, textOfOpen } from '../../../../core/log/records/open-transactions.ts'
 
 /** @param written ends with the records of open transactions; @param ends those without */
 const openIn = (written: readonly number[], ends: readonly number[], onAsked: () => void = () => undefined) => {
