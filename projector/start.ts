@@ -241,7 +241,7 @@ type Topic = Pick<Source, 'topic' | 'partitions'>
 /**
  * Lets the API serve keys only from the present end of the topic on: an older revocation must not be missed. A stored
  * offset above the end is of another topic, which an earlier version did not recognize: the API would wait for it for
- * ever.
+ * ever. The stable end: no API has ever served what is behind it, and records there may vanish with a leader.
  */
 const serveKeysFrom = async (readEnd: () => Promise<number>, { request, prefix }: Steps): Promise<void> => {
   const index = controlIndexOf(prefix)

@@ -1,8 +1,11 @@
 /** A topic in Kafka as the log of a stream: joins the group, reads, and watches that every partition has an owner. */
+
+import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
 import {
   asUnanswered,
   consume,
   createLastRecordReader,
+  type Ends,
   enterGroup,
   type GenerationBody,
   type KafkaAccess,
@@ -29,12 +32,15 @@ type KafkaLogContext = KafkaAccess &
 const ENDS_UNKNOWN =
   'are not known with open transactions, or most brokers do not say who leads: no published time moves'
 
+const KEYS_HIDDEN = 'hide events of API keys: a key that one of them revokes is still accepted'
+
 export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { identity, groupId, prefix } = read
   const { topic, partitions, generation } = identity
   const { admin, health, metrics, retryOptions, elapsed, messageBytes, warn } = context
   const part = { generation, name: 'consumer' }
   const ofEnds = { generation, name: 'ends of partitions' }
+  const ofOpen = { generation, name: 'open transactions' }
   const closed = new AbortController()
   const { signal } = closed
   const lastRecords = createLastRecordReader(identity, context.openLog, signal, milliseconds =>
@@ -50,6 +56,22 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
     else unknownSince ??= elapsed()
     const isLate = unknownSince !== undefined && elapsed() - unknownSince > ENDS_LATE_MS
     health.set(ofEnds, isLate ? ENDS_UNKNOWN : undefined)
+  }
+  /** By partition: a written end that nobody could read up to, and since when. */
+  let hidden: ReadonlyMap<number, { readonly end: number; readonly since: number }> = new Map()
+  /** Of events, the age of the published time tells it. API keys have no published time. */
+  const tellHidden = (ends: Ends): void => {
+    if (generation !== API_KEYS_GENERATION || signal.aborted || stopping?.aborted) return
+    const now = elapsed()
+    hidden = new Map(
+      ends.flatMap(({ partition, end, written = end }) => {
+        const before = hidden.get(partition)
+        if (before !== undefined && Math.min(before.end, written) > end) return [[partition, before]]
+        return written > end && Number.isFinite(written) ? [[partition, { end: written, since: now }]] : []
+      }),
+    )
+    const isLate = [...hidden.values()].some(({ since }) => now - since > ENDS_LATE_MS)
+    health.set(ofOpen, isLate ? KEYS_HIDDEN : undefined)
   }
   /** Others can change settings of the topic at any time. The start has told of those at the first look. */
   let warnedOf: readonly string[] | undefined
@@ -71,7 +93,9 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
         lastRecords.logEnds(numbers).catch(() => undefined),
       ])
       tellUnknown(numbers.every(partition => logEnds?.has(partition)))
-      return ends.map(of => ({ ...of, logEnd: logEnds?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
+      const all = ends.map(of => ({ ...of, logEnd: logEnds?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
+      tellHidden(all)
+      return all
     },
     open: async (given, signal) => {
       stopping = signal

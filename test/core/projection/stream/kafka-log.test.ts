@@ -42,6 +42,54 @@ test('ends with open transactions that stay unknown are a reason not to be ready
   expect(health.reasons()).toEqual({})
 })
 
+/** @param seen by look at the ends: the stable end, the written end, and the seconds since the look before */
+const reasonsAfter = async (generation: string, seen: readonly (readonly [number, number, number])[]) => {
+  let [now, stable, written] = [0, 0, 0]
+  const health = createHealth(silent, () => now)
+  const context = {
+    admin: { fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: `${stable}` }] },
+    openLog: async () => ({ writtenEnds: async () => new Map([[0, written]]) }),
+    ...{ health, elapsed: () => now, retryOptions: { sleep: never } },
+  }
+  const read = { identity: { generation, topic: 'topic', partitions: 1 }, groupId: 'group', prefix: 'prefix' }
+  const { ends } = kafkaLog(...([read, context] as unknown as Parameters<typeof kafkaLog>))
+  const reasons: string[] = []
+  for (const [end, ofAll, seconds] of seen) {
+    now += seconds * 1_000
+    ;[stable, written] = [end, ofAll]
+    await ends()
+    reasons.push(Object.entries(health.reasons()).join())
+  }
+  return reasons
+}
+
+test('a transaction that hides events of API keys for long is a reason not to be ready: nothing else tells it', async () => {
+  const reason = 'api-keys open transactions,hide events of API keys: a key that one of them revokes is still accepted'
+  const long = [
+    [7, 9, 0],
+    [7, 10, 6],
+    [10, 10, 1],
+  ] as const
+  expect(await reasonsAfter('api-keys', long)).toEqual(['', reason, ''])
+  expect(await reasonsAfter('g1', long)).toEqual(['', '', ''])
+})
+
+test('transactions that follow each other, and each end soon, are no reason, nor is a written end that is not known', async () => {
+  expect(
+    await reasonsAfter('api-keys', [
+      [7, 9, 0],
+      [9, 11, 4],
+      [11, 13, 4],
+      [13, 15, 4],
+    ]),
+  ).toEqual(['', '', '', ''])
+  const unknown = await reasonsAfter('api-keys', [
+    [7, Number.POSITIVE_INFINITY, 0],
+    [7, Number.POSITIVE_INFINITY, 9],
+  ])
+  expect(unknown).toEqual(['', ''])
+})
+
 test('a setting of the topic that weakens a guarantee is told once when it comes after the start, and again after its end', async () => {
   const suitable = {
     ...{ 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
