@@ -1,5 +1,6 @@
 /** The inputs of a command, after its options and settings are read. */
 import type { Kafka } from 'kafkajs'
+import type { LogCluster } from '../core/log/index.ts'
 import type { kafkaSettings, Read } from '../core/runtime/index.ts'
 import type { Send } from '../core/store/index.ts'
 import type { Stream } from '../schemas/events.ts'
@@ -24,6 +25,8 @@ export type KafkaContext = CommandContext & {
   readonly kafka: Kafka
   readonly topics: Readonly<Record<Stream, string>>
 }
+/** Also asks the leaders of a topic. */
+export type ClusterContext = KafkaContext & { readonly openCluster: (topic: string) => Promise<LogCluster> }
 
 export const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] => ({
   events: settings.KAFKA_EVENTS_TOPIC,

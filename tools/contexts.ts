@@ -28,7 +28,7 @@ import type { ReplaySteps } from './analysis/replay.ts'
 import type { AdoptSourceSteps } from './archive/adopt-source.ts'
 import type { ArchiveSteps } from './archive/archive.ts'
 import { targetOpener } from './archive/open-target.ts'
-import { type CommandContext, type Out, topicsOf } from './context.ts'
+import { type ClusterContext, type CommandContext, type Out, topicsOf } from './context.ts'
 import { checkRedis } from './doctor/check-redis.ts'
 import type { CheckedIdentity, DoctorContext } from './doctor/doctor.ts'
 import { checkedSealKeysIn } from './doctor/seal-keys.ts'
@@ -40,7 +40,6 @@ import { sourceOf } from './export/manifest.ts'
 import { openReaders, openReads } from './export/readers.ts'
 import { openSealKeys, receiptsIn } from './export/seal-keys.ts'
 import { CommandError } from './failures.ts'
-import type { TakeOverContext } from './generations/adopt.ts'
 import type { RebuildSteps } from './generations/rebuild.ts'
 import { findWhole } from './generations/sandboxes.ts'
 import type { GrowSteps } from './grow/grow.ts'
@@ -83,11 +82,17 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
   }
   const kafkaContext = (
     settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env, readFileSync),
-  ) => ({
-    ...readContext(settings),
-    kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync, Date.now)),
-    topics: topicsOf(settings),
-  })
+    signal = new AbortController().signal,
+  ): ClusterContext => {
+    const config = kafkaConfig(settings, 'commission-commands', readFileSync, Date.now)
+    const kafka = new kafkajs.Kafka(config)
+    return {
+      ...readContext(settings),
+      kafka,
+      topics: topicsOf(settings),
+      openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, signal),
+    }
+  }
   /** A signal ends its waits. */
   const interruptible = <Context extends CommandContext>(context: Context, signal = stoppedBySignal()) => {
     const sleep = async (milliseconds: number): Promise<void> => {
@@ -114,26 +119,24 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     replicas: settings.ELASTICSEARCH_REPLICAS,
     draw,
   })
-  const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
+  const rebuilding = (
+    settings = readSettings(projectorSettings, process.env, readFileSync),
+  ): RebuildSteps & ClusterContext => {
     const config = kafkaConfig(settings, 'commission-rebuild', readFileSync, Date.now)
     const { kafkaWithConnectHook, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
+    const steps = generationSteps(settings)
     return {
-      ...kafkaContext(settings),
+      ...kafkaContext(settings, steps.signal),
       kafkaWithConnectHook,
       openLog,
-      ...generationSteps(settings),
+      ...steps,
       groupId: settings.KAFKA_GROUP_ID,
     }
   }
   const growing = (): GrowSteps => {
     const settings = readSettings({ ...projectorSettings, ...topicSettings }, process.env, readFileSync)
-    const config = kafkaConfig(settings, 'commission-grow', readFileSync, Date.now)
     const context = rebuilding(settings)
-    return {
-      ...interruptible(context, context.signal),
-      topicSettings: settings,
-      openCluster: topic => openCluster({ config, logger: context.kafka.logger() }, topic, context.signal),
-    }
+    return { ...interruptible(context, context.signal), topicSettings: settings }
   }
   /** Needs no settings for Kafka. */
   const replayingArchive = (): ReplaySteps => {
@@ -179,23 +182,9 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }
   }
-  const takingOver = (): TakeOverContext => {
-    const context = kafkaContext()
-    const config = kafkaConfig(
-      readSettings(kafkaSettings, process.env, readFileSync),
-      'commission-adopt',
-      readFileSync,
-      Date.now,
-    )
-    const { signal } = new AbortController()
-    return {
-      ...context,
-      openCluster: topic => openCluster({ config, logger: context.kafka.logger() }, topic, signal),
-    }
-  }
   const adopting = (steps = archiving()): AdoptSourceSteps => ({
     ...steps,
-    ...interruptible(kafkaContext(), steps.signal),
+    ...interruptible(kafkaContext(undefined, steps.signal), steps.signal),
   })
   const validating = (): ValidateSteps => ({
     ...{ out, say, draw, now: Date.now },
@@ -263,7 +252,6 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     exporting,
     closing,
     archiving,
-    takingOver,
     adopting,
     validating,
     doctorContext,

@@ -1,7 +1,17 @@
 /** The live projection, from the control index: generation, source of each stream, indices, positions. */
 import type { Admin } from 'kafkajs'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../core/ledger/index.ts'
-import { assertSameSource, describeSource, type GenerationBody } from '../core/log/index.ts'
+import {
+  assertSameSource,
+  describeSource,
+  endOfPartition,
+  endsWithWritten,
+  fetchEnds,
+  type GenerationBody,
+  type OpenThen,
+  type Source,
+  textOfOpen,
+} from '../core/log/index.ts'
 import { StopError, Unanswered } from '../core/runtime/index.ts'
 import { assertSeesAll, getEach, knowsKeyRules, multiGet, type Send, type Sight } from '../core/store/index.ts'
 import type { Stream } from '../schemas/events.ts'
@@ -17,10 +27,11 @@ import {
 } from '../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
 import { withPlainNames } from '../schemas/stored/live-names.ts'
+import type { ClusterContext } from './context.ts'
 import { findUncompared } from './documents/shards.ts'
 import { CommandError } from './failures.ts'
 import { servedDocumentsOf, servedPositionsOf } from './generations/generations.ts'
-import { POLL_MS } from './limits.ts'
+import { OPEN_LOOK_MS, OPEN_LOOKS, POLL_MS } from './limits.ts'
 
 export type LiveStream = {
   readonly stream: Stream
@@ -183,11 +194,47 @@ export const assertStillDecides = async (
   )
 }
 
+/**
+ * Returns the stable ends of a topic, as soon as they include everything that was written at the call, or after some
+ * seconds; and where records stay hidden. Transactions that end soon only delay it.
+ */
+export const waitUntilReadable = async (
+  { topic, partitions }: Pick<Source, 'topic' | 'partitions'>,
+  { admin, openCluster, sleep }: Pick<ClusterContext, 'openCluster' | 'sleep'> & { readonly admin: Admin },
+): Promise<{ readonly ends: number[]; readonly hidden: OpenThen }> => {
+  const cluster = await openCluster(topic)
+  try {
+    return await endsWithWritten({ cluster, admin, topic, partitions }, OPEN_LOOKS, async () => {
+      await sleep(OPEN_LOOK_MS)
+      return true
+    })
+  } finally {
+    await cluster.disconnect()
+  }
+}
+
+/**
+ * Kafka puts a new record at or after each end that was told before. Before it, the topic has lost records since, or is
+ * another one: a projector that has read further does not read the record.
+ * @param end was read before the record was sent
+ * @throws CommandError
+ */
+export const assertAppended = (topic: string, partition: number, offset: number, end: number): void => {
+  if (offset >= end) return
+  const what = `Kafka put a record at offset ${offset} of partition ${partition} of ${topic}, which had ended at ${end}`
+  throw new CommandError(
+    `${what}: it has lost records, or is another topic, and no projector reads this record. ` +
+      'docs/operating.md, records_deleted, says what to do',
+  )
+}
+
 type Waiting = {
   readonly send: Send
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly elapsed: () => number
+  /** With it, the timeout error tells whether open transactions hide the records. */
+  readonly admin?: Admin
   /** Advice of the timeout error; by default to run the same command again. */
   readonly advice?: string
 }
@@ -201,7 +248,7 @@ export const waitUntilPublished = async (
   { identity: { generation, topic } }: LiveStream,
   wanted: ReadonlyMap<number, number>,
   waitSeconds: number,
-  { send, prefix, sleep, elapsed, advice = AGAIN }: Waiting,
+  { send, prefix, sleep, elapsed, admin, advice = AGAIN }: Waiting,
 ): Promise<void> => {
   const docs = [...wanted.keys()].map(partition => controlAddress(prefix, positionId(generation, partition)))
   if (docs.length === 0) return
@@ -225,8 +272,16 @@ export const waitUntilPublished = async (
       throw new CommandError(`${what}: ${lag.message}. ${advice}`)
     }
     const what = `the projector is ${lag} records behind on ${topic} after ${waitSeconds} s`
-    throw new CommandError(`${what}: is it running? ${advice}`)
+    const open = admin === undefined ? [] : await findHidden(topic, wanted, admin).catch(() => [])
+    const why = open.length > 0 ? `end the ${textOfOpen(topic, open)}, which hide records.` : 'is it running?'
+    throw new CommandError(`${what}: ${why} ${advice}`)
   }
+}
+
+/** Returns the partitions that have records before these offsets which nobody can read yet. */
+const findHidden = async (topic: string, wanted: ReadonlyMap<number, number>, admin: Admin): Promise<number[]> => {
+  const ends = await fetchEnds(admin, topic)
+  return [...wanted].flatMap(([partition, end]) => (endOfPartition(partition, ends) < end ? [partition] : []))
 }
 
 /** Returns the number of records between these positions and the wanted ones. */

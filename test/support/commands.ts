@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject } from 'vitest'
+import { openCluster } from '../../core/log/records/open-cluster.ts'
 import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import type { CommandContext } from '../../tools/context.ts'
 import type { Contexts } from '../../tools/contexts.ts'
@@ -107,6 +108,7 @@ export const publishAgainAfter = async (
   )
   const producer = topics.kafka.producer()
   const interrupted = new AbortController()
+  const config = { brokers: inject('kafkaBrokers').split(',') }
   let sent = 0
   const results: Result[] = []
   const publishing = publishAgain(
@@ -123,6 +125,7 @@ export const publishAgainAfter = async (
       live,
       say: () => undefined,
       admin: topics.admin,
+      openCluster: topic => openCluster({ config, logger: topics.kafka.logger() }, topic, interrupted.signal),
       topics: { events: topics.events, 'api-keys': topics.apiKeys },
       producer: async () => {
         await topics.publish(others)

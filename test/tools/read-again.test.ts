@@ -7,7 +7,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { generationId, LIVE_ID, positionId } from '../../schemas/stored/documents.ts'
 import { explain } from '../../tools/analysis/explain.ts'
 import { explainDeal } from '../../tools/analysis/explain-deal.ts'
-import type { KafkaContext } from '../../tools/context.ts'
+import type { ClusterContext, KafkaContext } from '../../tools/context.ts'
 import { type CloseSteps, closePeriod } from '../../tools/evidence/close.ts'
 import { diff } from '../../tools/generations/diff.ts'
 import { verify } from '../../tools/generations/verify.ts'
@@ -44,11 +44,12 @@ const world = (changes: Readonly<Record<string, Change>>) => {
   return {
     ...{ send: engine.send, prefix: 'p', out: () => undefined, say: () => undefined, draw: undefined },
     ...{ now: () => 0, elapsed: () => 0, sleep: async () => undefined, signal: new AbortController().signal },
-    ...{ topics: { events: 'events', 'api-keys': 'keys' }, kafka: NOT_ASKED },
+    ...{ topics: { events: 'events', 'api-keys': 'keys' }, kafka: NOT_ASKED, openCluster },
     keys: { directory: '/nowhere', vault: undefined },
   }
 }
 const NOT_ASKED = {} as KafkaContext['kafka']
+const openCluster: ClusterContext['openCluster'] = () => Promise.reject(new Error('not asked'))
 type World = ReturnType<typeof world>
 
 const json = true

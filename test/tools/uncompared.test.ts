@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { GenerationBody } from '../../core/log/index.ts'
 import { generationId, LIVE_ID, positionId } from '../../schemas/stored/documents.ts'
-import type { KafkaContext } from '../../tools/context.ts'
+import type { ClusterContext } from '../../tools/context.ts'
 import { diff } from '../../tools/generations/diff.ts'
 import { assertNotAnew, findWhole } from '../../tools/generations/sandboxes.ts'
 import { swap } from '../../tools/generations/swap.ts'
@@ -64,7 +64,8 @@ const world = (hidden: string, away?: Away) => {
     ...{ send, prefix: 'p', out: () => undefined, say: (line: string) => void said.push(line) },
     ...{ now: () => 0, elapsed: () => 0, sleep: nothing, signal: new AbortController().signal },
     ...{ kafka: { admin: () => admin }, topics: { events: 'events', 'api-keys': 'keys' } },
-  } as unknown as Omit<KafkaContext, 'out'> & { readonly out: () => undefined }
+    openCluster: async () => ({ writtenEnds: async () => new Map([[0, 5]]), disconnect: nothing }),
+  } as unknown as Omit<ClusterContext, 'out'> & { readonly out: () => undefined }
   return { context: { ...context, signal: new AbortController().signal }, said, sandbox }
 }
 type World = ReturnType<typeof world>

@@ -26,7 +26,6 @@ import {
   type Ends,
   fetchEnds,
   type GenerationBody,
-  type LogCluster,
   readLog,
   withRight,
 } from '../../core/log/index.ts'
@@ -48,7 +47,7 @@ import {
 } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { lostAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
-import type { KafkaContext } from '../context.ts'
+import type { ClusterContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeBalances, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
@@ -70,12 +69,9 @@ import {
   writableOf,
 } from './generations.ts'
 
-/** Also reads the topics. */
-export type TakeOverContext = KafkaContext & { readonly openCluster: (topic: string) => Promise<LogCluster> }
-
 export const adopt = async (
   { json }: { readonly json: boolean },
-  context: TakeOverContext,
+  context: ClusterContext,
   groupId: string,
 ): Promise<ExitCode> => {
   const adopted = await takeOver(fromFirstRecord, context, groupId)
@@ -104,7 +100,7 @@ export type TakenOver = Restart & { readonly generation: string }
  */
 export const takeOver = async (
   restartOf: RestartOf,
-  context: TakeOverContext,
+  context: ClusterContext,
   groupId: string,
 ): Promise<readonly TakenOver[]> => {
   const { topics, say } = context

@@ -10,10 +10,10 @@
 
 import type { GenerationBody } from '../../core/log/index.ts'
 import { type PastPositions, readPastPositions } from '../../core/store/index.ts'
-import type { KafkaContext } from '../context.ts'
+import type { ClusterContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { REWIND_MARGIN_MS } from '../limits.ts'
-import { type RestartOf, type TakeOverContext, takeOver } from './adopt.ts'
+import { type RestartOf, takeOver } from './adopt.ts'
 import { positionDocumentsOf } from './generations.ts'
 
 export type RewindOptions = {
@@ -24,7 +24,7 @@ export type RewindOptions = {
 
 export const rewind = async (
   { snapshotStart, json }: RewindOptions,
-  context: TakeOverContext,
+  context: ClusterContext,
   groupId: string,
 ): Promise<ExitCode> => {
   if (snapshotStart > context.now()) {

@@ -5,7 +5,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Admin } from 'kafkajs'
-import { connectAdmin, connectProducer, endOfPartition, fetchEnds, withRight } from '../../core/log/index.ts'
+import {
+  connectAdmin,
+  connectProducer,
+  endOfPartition,
+  fetchEnds,
+  textOfHidden,
+  withRight,
+} from '../../core/log/index.ts'
 import { type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import { KEYS_PARTITION } from '../../schemas/partition.ts'
@@ -17,12 +24,20 @@ import {
 } from '../../schemas/stored/documents.ts'
 import { type Address, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import type { KeyPermission } from '../../schemas/values.ts'
-import type { CommandContext, KafkaContext } from '../context.ts'
+import type { ClusterContext, CommandContext } from '../context.ts'
 import { assertOwnIndices, assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, servedPositionsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
-import { assertSameSourceAndRules, type Live, type LiveStream, recordedLive, waitUntilPublished } from '../live.ts'
+import {
+  assertAppended,
+  assertSameSourceAndRules,
+  type Live,
+  type LiveStream,
+  recordedLive,
+  waitUntilPublished,
+  waitUntilReadable,
+} from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
@@ -39,7 +54,7 @@ export type CreateKeyOptions = {
   readonly json: boolean
 }
 
-export const createKey = async (options: CreateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
+export const createKey = async (options: CreateKeyOptions, context: ClusterContext): Promise<ExitCode> => {
   await createAndTell(options, context)
   context.say('The API accepts it now.')
   return exitCodes.done
@@ -48,7 +63,7 @@ export const createKey = async (options: CreateKeyOptions, context: KafkaContext
 /** Makes a key and shows its text. @param replaces the key that it is made instead of. @returns its id */
 export const createAndTell = async (
   options: CreateKeyOptions,
-  context: KafkaContext,
+  context: ClusterContext,
   replaces?: string,
 ): Promise<string> => {
   const { org, name, permissions, expiresAt, networks, waitSeconds, json } = options
@@ -107,7 +122,7 @@ export type RevokeKeyOptions = {
 
 export const revokeKey = async (
   { org, id, waitSeconds, json }: RevokeKeyOptions,
-  context: KafkaContext,
+  context: ClusterContext,
 ): Promise<ExitCode> => {
   const tell = (was_revoked: boolean, line: string): ExitCode => {
     if (json) context.out(`${JSON.stringify({ id, org_id: org, was_revoked })}\n`)
@@ -264,52 +279,79 @@ const headOf = async (
 /**
  * Waits until the documents have every event of keys that is published now: without it a key that was revoked can look
  * valid.
- * @throws CommandError after `waitSeconds`; also as `preparePublish`
+ * @throws CommandError after `waitSeconds`, and while an open transaction hides events; also as `preparePublish`
  */
-export const untilAllProjected = async (waitSeconds: number, context: KafkaContext): Promise<void> => {
+export const untilAllProjected = async (waitSeconds: number, context: ClusterContext): Promise<void> => {
   await using stack = new AsyncDisposableStack()
-  const { stream, end } = await openTopic(await recordedLive(context.send, context.prefix), stack, context)
+  const { stream, admin } = await openTopic(await recordedLive(context.send, context.prefix), stack, context)
+  const { ends, hidden } = await waitUntilReadable(stream.identity, { ...context, admin })
+  const why = textOfHidden(stream.identity.topic, hidden)
+  if (why !== undefined) {
+    const what = `${why}: they may hide that a key was made or revoked. Nothing was published`
+    throw new CommandError(`${what}. End them, and run the same command again (docs/keys.md)`)
+  }
   const advice = 'Nothing was published. Run the same command again then'
-  await waitUntilPublished(stream, new Map([[KEYS_PARTITION, end]]), waitSeconds, { ...context, advice })
+  const wanted = new Map([[KEYS_PARTITION, ends[KEYS_PARTITION] ?? 0]])
+  await waitUntilPublished(stream, wanted, waitSeconds, { ...context, advice })
 }
 
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
 
-/** Returns the function that publishes, after a check that the projection is made from this topic, as it is now. */
+/**
+ * Returns the function that publishes, after a check that the projection is made from this topic, as it is now. Behind
+ * an open transaction it publishes, too: a revocation must be in the log as soon as possible.
+ */
 const preparePublish = async (
-  context: KafkaContext,
+  context: ClusterContext,
   check: (live: Live) => void = () => undefined,
 ): Promise<Publish> => {
   const live = await recordedLive(context.send, context.prefix)
   check(live)
   await using stack = new AsyncDisposableStack()
-  const { stream } = await openTopic(live, stack, context)
+  const { stream, end } = await openTopic(live, stack, context)
 
   return async (event, waitSeconds, advice, onStored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
     const { topic } = stream.identity
+    const admin = await connectAdmin(context.kafka, stack)
     const producer = await withRight('Write', `topic ${topic}`, connectProducer(context.kafka, stack))
     const sent = producer.send({ topic, acks: -1, messages: [kafkaMessageOf(event, context.now())] })
     const [answer] = await withRight('Write', `topic ${topic}`, sent)
     onStored()
     const offset = Number(answer?.baseOffset)
     if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
-    await waitUntilPublished(stream, new Map([[KEYS_PARTITION, offset + 1]]), waitSeconds, { ...context, advice })
+    assertAppended(topic, KEYS_PARTITION, offset, end)
+    await waitUntilPublished(stream, new Map([[KEYS_PARTITION, offset + 1]]), waitSeconds, {
+      ...context,
+      admin,
+      advice,
+    })
     const [parked] = await readParked(context.send, live, [{ topic, partition: KEYS_PARTITION, offset }])
     if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
+    // The topic may have lost the event since, and others have come in its place.
+    const head = await headOf(event.data.org_id, event.data.id, context)
+    if (isDone(event, head)) return
+    throw new CommandError(`${topic} has lost the event, which was at offset ${offset}. Run the same command again`)
   }
 }
 
-/** Returns the stream of keys and the end of its topic. @throws if another topic is projected, or it lost events */
+/** Whether the documents of a key have its event. */
+const isDone = ({ type }: ApiKeyEvent, head: ApiKeyHeadDocument | undefined): boolean =>
+  head !== undefined && (type === 'commission.api_key.created.v1' || head.body.revoked_seq !== null)
+
+/**
+ * Returns the stream of keys and the stable end of its topic.
+ * @throws if another topic is projected, or it lost events
+ */
 const openTopic = async (
   live: Live,
   stack: AsyncDisposableStack,
-  context: KafkaContext,
-): Promise<{ readonly stream: LiveStream; readonly end: number }> => {
+  context: ClusterContext,
+): Promise<{ readonly stream: LiveStream; readonly admin: Admin; readonly end: number }> => {
   const stream = live['api-keys']
   const admin = await connectAdmin(context.kafka, stack)
   await assertSameSourceAndRules(stream, { ...context, admin })
-  return { stream, end: await endWithNothingLost(stream, admin, context) }
+  return { stream, admin, end: await endWithNothingLost(stream, admin, context) }
 }
 
 /**
@@ -317,7 +359,7 @@ const openTopic = async (
  * event revoked is still revoked in the documents.
  * @throws CommandError if the topic ends before the position
  */
-const endWithNothingLost = async ({ identity }: LiveStream, admin: Admin, context: KafkaContext): Promise<number> => {
+const endWithNothingLost = async ({ identity }: LiveStream, admin: Admin, context: ClusterContext): Promise<number> => {
   const position = (await positionsOf(identity, context))[KEYS_PARTITION] ?? 0
   const end = endOfPartition(KEYS_PARTITION, await fetchEnds(admin, identity.topic))
   if (end >= position) return end

@@ -7,7 +7,7 @@
  */
 
 import { isKeyPermission } from '../../schemas/values.ts'
-import type { KafkaContext } from '../context.ts'
+import type { ClusterContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { assertKeysReadable, type CreateKeyOptions, createAndTell, findKeys, untilAllProjected } from './keys.ts'
 
@@ -19,7 +19,7 @@ export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions' | '
   readonly networks: string[] | undefined
 }
 
-export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
+export const rotateKey = async (options: RotateKeyOptions, context: ClusterContext): Promise<ExitCode> => {
   const { org, id, expiresAt } = options
   // A revocation may be missing.
   await assertKeysReadable('Nothing was published', context)

@@ -2,7 +2,7 @@
 import type { Producer } from 'kafkajs'
 import { connectAdmin, connectProducer, mergedByTime } from '../../core/log/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
-import type { CommandContext, KafkaContext } from '../context.ts'
+import type { ClusterContext, CommandContext } from '../context.ts'
 import { refuseUncompared } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
@@ -114,7 +114,7 @@ type AgainOptions = PublishAgainOptions & {
 
 export const again = async (
   options: AgainOptions,
-  context: KafkaContext & Pick<PublishAgainSteps, 'signal'>,
+  context: ClusterContext & Pick<PublishAgainSteps, 'signal'>,
 ): Promise<ExitCode> => {
   const { out, say, kafka } = context
   // The event that undoes another one may be missing.

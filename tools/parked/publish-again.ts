@@ -5,6 +5,8 @@
  *
  *   wait until all records in Kafka are published → forecast → send → wait → read the outcome
  *
+ * Sends nothing to a partition where an open transaction hides records: an earlier run may have sent them.
+ *
  * Promises: sends only records that would be applied, so that a second run changes nothing, and none that another
  * parked record undoes, unless this run has that one, too; without `publish` sends nothing. Reads and reports the
  * outcome of a sent record after the projector has passed it. If the outcome was not read, reports the record as
@@ -12,19 +14,22 @@
  * interruption the command can be run again.
  */
 import type { Admin, Message, Producer } from 'kafkajs'
-import { fetchEnds, withRight } from '../../core/log/index.ts'
+import { fetchEndOffsets, type OpenThen, textOfHidden, withRight } from '../../core/log/index.ts'
 import { multiGet, readDocuments, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
+import type { ClusterContext } from '../context.ts'
 import { portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError } from '../failures.ts'
 import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
 import {
+  assertAppended,
   assertSameSourceAndRules,
   assertStillDecides,
   type Live,
   type LiveStream,
   waitUntilPublished,
+  waitUntilReadable,
 } from '../live.ts'
 import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked, whyUnsendable } from './find.ts'
 import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
@@ -65,7 +70,7 @@ export type Result = {
   readonly published: RecordPosition | null
 }
 
-export type PublishAgainSteps = {
+export type PublishAgainSteps = Pick<ClusterContext, 'openCluster'> & {
   readonly send: Send
   readonly prefix: string
   readonly live: Live
@@ -124,14 +129,14 @@ const publishStream = async (
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
-  let isReady = false
+  let found: Ends | undefined
   const read = readDocuments(docs => multiGet(steps.send, docs), stream.layout)
   const forecaster = createForecaster(stream, read)
   for await (const chunk of chunksThatFit(selected.pagesOf(stream), stream, steps)) {
-    if (!isReady) {
+    if (found === undefined) {
       await assertSameSourceAndRules(stream, steps)
-      await waitUntilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
-      isReady = true
+      found = await endsOf(stream, options, steps)
+      await waitUntilPublished(stream, new Map(found.ends.entries()), options.waitSeconds, steps)
     }
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
     const undone = await undoneRecords.find(parked)
@@ -146,12 +151,13 @@ const publishStream = async (
       steps.onResults(plans.map(({ result }) => result))
       continue
     }
+    refuseHidden(plans, found.hidden, stream)
     const sent = new Map<Plan, RecordPosition>()
     const noteAll = (): void => {
       for (const plan of plans.filter(plan => !plan.send || sent.has(plan)))
         undoneRecords.note(plan.parked, sent.has(plan) || plan.result.outcome === 'already_there')
     }
-    await sendAll(plans, sent, stream, steps)
+    await sendAll(plans, sent, found.ends, stream, steps)
       .finally(noteAll)
       .catch((error: unknown) => {
         const failed = plans.find(plan => plan.send && !sent.has(plan))
@@ -245,6 +251,7 @@ type Sent = ReadonlyMap<Plan, RecordPosition>
 const sendAll = async (
   plans: readonly Plan[],
   sent: Map<Plan, RecordPosition>,
+  ends: number[],
   stream: LiveStream,
   steps: PublishAgainSteps,
 ): Promise<void> => {
@@ -257,7 +264,10 @@ const sendAll = async (
     const [answer] = await withRight('Write', `topic ${topic}`, sending)
     if (answer?.baseOffset === undefined)
       throw new CommandError('Kafka did not say where it put a record; run the same command again')
-    sent.set(plan, { topic, partition, offset: Number(answer.baseOffset) })
+    const offset = Number(answer.baseOffset)
+    assertAppended(topic, partition, offset, ends[partition] ?? 0)
+    ends[partition] = offset + 1
+    sent.set(plan, { topic, partition, offset })
   }
 }
 
@@ -274,8 +284,28 @@ const nextOffsets = (sent: Sent): Map<number, number> => {
   return next
 }
 
-const endsOf = async ({ identity }: LiveStream, { admin }: PublishAgainSteps): Promise<Map<number, number>> =>
-  new Map((await fetchEnds(admin, identity.topic)).map(({ partition, end }) => [partition, end]))
+/** `ends` are those that were read, and after each record that is sent the next offset. */
+type Ends = { readonly ends: number[]; readonly hidden: OpenThen }
+
+/** A dry run sends nothing twice. */
+const endsOf = async (
+  { identity }: LiveStream,
+  { publish }: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<Ends> =>
+  publish
+    ? waitUntilReadable(identity, steps)
+    : { ends: await fetchEndOffsets(steps.admin, identity.topic), hidden: { open: [], unknown: [] } }
+
+/** @throws CommandError if records that nobody can read yet are in a partition of these plans */
+const refuseHidden = (plans: readonly Plan[], hidden: OpenThen, stream: LiveStream): void => {
+  const wanted = new Set(plans.filter(({ send }) => send).map(({ parked }) => targetPartition(stream, parked)))
+  const inWanted = (partitions: readonly number[]) => partitions.filter(partition => wanted.has(partition))
+  const why = textOfHidden(stream.identity.topic, { open: inWanted(hidden.open), unknown: inWanted(hidden.unknown) })
+  if (why === undefined) return
+  const what = `${why}: they may hide records that an earlier run has published. None is published again there`
+  throw new CommandError(`${what}: end them, and run the same command again`)
+}
 
 /** Reads the outcomes at the new positions: parked there, or decided as of there. */
 const outcomesOf = async (

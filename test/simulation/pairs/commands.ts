@@ -103,6 +103,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   const { kafka } = createKafka(host, broker, faults, coverage)
   const { signal } = new AbortController()
   const sleep = (milliseconds: number): Promise<void> => host.sleep(milliseconds, signal)
+  const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
   const context = {
     send: link.send,
     prefix: PREFIX,
@@ -113,6 +114,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     elapsed: () => clock.elapsed,
     kafka,
     topics: { events: EVENTS, 'api-keys': API_KEYS },
+    openCluster: async (topic: string) => publishedOnly(await openCluster(topic), broker, topic),
   }
   const groupId = settings.KAFKA_GROUP_ID
   const making = {
@@ -128,11 +130,9 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     draw: undefined,
   }
   const json = true
-  const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
   if (isOnSource(told)) {
     const openTarget = async (directory: string) => directoryTarget(directory)
-    const openPublished = async (topic: string) => publishedOnly(await openCluster(topic), broker, topic)
-    const source = { ...making, openCluster: openPublished, openTarget, processes: processesOf(host) }
+    const source = { ...making, openTarget, processes: processesOf(host) }
     return carryOutOnSource(told, source)
   }
   switch (told.name) {
@@ -155,7 +155,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     case 'replay': {
       const nothing = { until: undefined, org: undefined, rules: undefined, fromArchive: undefined }
       const options = { ...nothing, name: told.sandbox, maxRate: Number.POSITIVE_INFINITY, json }
-      return replay(options, making, sourceInKafka({ ...making, openCluster }))
+      return replay(options, making, sourceInKafka(making))
     }
     case 'publish-again': {
       const options = { positions: told.positions, filter: {}, publish: true, force: false, waitSeconds: 60, json }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CommandContext, KafkaContext } from '../../../tools/context.ts'
+import type { ClusterContext, CommandContext } from '../../../tools/context.ts'
 import { assertKeysReadable, createKey, findKeys, revokeKey } from '../../../tools/keys/keys.ts'
 import { KEYS_PAGE } from '../../../tools/limits.ts'
 
@@ -115,7 +115,7 @@ const withTopic = (end: number) => {
   const context = {
     ...{ send, prefix: 'test', now: () => 0, say: (line: string) => void said.push(line), out: () => undefined },
     ...{ kafka: { admin: () => admin }, topics: { events: 'events', 'api-keys': 'keys' } },
-  } as unknown as KafkaContext
+  } as unknown as ClusterContext
   return { context, said }
 }
 const revoked = { org: 'org_1', id: 'key_1', waitSeconds: 1, json: false }

@@ -1,6 +1,6 @@
-/** Rotations of `key_1`. The topic of keys has its creation; another operator may publish its revocation. */
+/** Rotations and revocations of `key_1`. The topic has its creation; another operator may publish its revocation. */
 import { expect, test } from 'vitest'
-import type { CommandContext, KafkaContext } from '../../../tools/context.ts'
+import type { ClusterContext, CommandContext } from '../../../tools/context.ts'
 import { revokeKey } from '../../../tools/keys/keys.ts'
 import { rotateKey } from '../../../tools/keys/rotate.ts'
 
@@ -16,7 +16,14 @@ const world = ({ projects = true } = {}) => {
     onCreate: (): void => undefined,
     /** Called when the command waits. */
     onSleep: (): void => undefined,
+    /** The number of events at the end of the topic that an open transaction hides. */
+    hidden: 0,
+    writtenEnds: async (): Promise<ReadonlyMap<number, number>> => new Map([[0, topic.length]]),
+    /** The event that the topic keeps of one that is sent, and the offset that Kafka answers. */
+    kept: (event: Event): Event => event,
+    offsetOf: (offset: number): number => offset,
   }
+  const stableEnd = (): number => topic.length - steps.hidden
   const revokedIn = (id: string): boolean => topic.slice(0, projected).some(event => event.id === id && event.revokes)
   const isMade = (id: string): boolean => topic.slice(0, projected).some(event => event.id === id)
   const identity = { topic: 'keys', cluster_id: 'c', partitions: 1, rules_version: 2 }
@@ -54,7 +61,7 @@ const world = ({ projects = true } = {}) => {
     ...connects,
     describeCluster: async () => ({ clusterId: 'c' }),
     fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
-    fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: `${topic.length}` }],
+    fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: `${stableEnd()}` }],
   }
   const producer = {
     ...connects,
@@ -62,7 +69,9 @@ const world = ({ projects = true } = {}) => {
       const revokes = messages[0]?.headers.ce_type.includes('revoked') ?? false
       if (!revokes) steps.onCreate()
       const { id } = JSON.parse(messages[0]?.value ?? '')
-      return [{ baseOffset: `${topic.push({ id, ...(revokes && { revokes }) }) - 1}` }]
+      const offset = topic.push(steps.kept({ id, ...(revokes && { revokes }) })) - 1
+      if (steps.hidden > 0) steps.hidden++
+      return [{ baseOffset: `${steps.offsetOf(offset)}` }]
     },
   }
   const said: string[] = []
@@ -74,10 +83,11 @@ const world = ({ projects = true } = {}) => {
     sleep: async (milliseconds: number) => {
       elapsed += milliseconds
       steps.onSleep()
-      if (projects) projected = topic.length
+      if (projects) projected = stableEnd()
     },
     ...{ kafka: { admin: () => admin, producer: () => producer }, topics: { events: 'events', 'api-keys': 'keys' } },
-  } as unknown as KafkaContext
+    openCluster: async () => ({ writtenEnds: () => steps.writtenEnds(), disconnect: async () => undefined }),
+  } as unknown as ClusterContext
   const options = { org: 'org_1', id: 'key_1', waitSeconds: 1, json: false }
   return {
     ...{ topic, steps, said, out },
@@ -130,4 +140,74 @@ test('a key whose creation is not projected yet is revoked as soon as it is', as
   expect(await revokeById('key_2')).toBe(0)
   expect(topic.at(-1)).toEqual({ id: 'key_2', revokes: true })
   await expect(revokeById('key_3')).rejects.toThrow('org_1 has no key key_3')
+})
+
+test('a revocation that Kafka puts before the end of the topic is none: no projector reads it', async () => {
+  const { revokeById, steps, topic, said } = world()
+  topic.push({ id: 'key_2' })
+  steps.offsetOf = () => 0
+  await expect(revokeById('key_1')).rejects.toThrow(
+    'Kafka put a record at offset 0 of partition 0 of keys, which had ended at 2: it has lost records',
+  )
+  expect(said).toEqual([])
+})
+
+test('a key is said to be revoked only if the documents say so: its event may be lost, and another in its place', async () => {
+  const { revokeById, steps, said } = world()
+  steps.kept = () => ({ id: 'key_2' })
+  await expect(revokeById('key_1')).rejects.toThrow('keys has lost the event, which was at offset 1')
+  expect(said).toEqual([])
+})
+
+test('a key that was made is said to be accepted only if the documents have it', async () => {
+  const { rotate, steps, said } = world()
+  steps.kept = () => ({ id: 'key_2' })
+  await expect(rotate()).rejects.toThrow('keys has lost the event, which was at offset 1')
+  expect(said.join()).not.toContain('accepts')
+})
+
+test('no key gets a successor while a transaction stays open: it may hide the revocation', async () => {
+  const { rotate, revoke, steps, topic, out } = world()
+  revoke()
+  steps.hidden = 1
+  await expect(rotate()).rejects.toThrow(
+    'open transactions in partition 0 of keys: they may hide that a key was made or revoked. Nothing was published',
+  )
+  expect([topic.length, out]).toEqual([2, []])
+})
+
+test('a transaction that ends soon only delays a rotation, which then knows its events', async () => {
+  const { rotate, revoke, steps, topic } = world()
+  revoke()
+  steps.hidden = 1
+  steps.onSleep = () => {
+    steps.hidden = 0
+  }
+  await expect(rotate()).rejects.toThrow('key_1 of org_1 is revoked')
+  expect(topic.length).toBe(2)
+})
+
+test('no key gets a successor while Kafka does not tell whether a transaction is open', async () => {
+  const { rotate, steps, topic } = world()
+  steps.writtenEnds = async () => Promise.reject(new Error('away'))
+  await expect(rotate()).rejects.toThrow('it is not known whether transactions are open in partition 0 of keys')
+  expect(topic.length).toBe(1)
+})
+
+test('a revocation is published also behind an open transaction, which the command names when it waited in vain', async () => {
+  const { revokeById, steps, topic, said } = world()
+  topic.push({ id: 'key_2' })
+  steps.hidden = 1
+  await expect(revokeById('key_1')).rejects.toThrow(
+    'behind on keys after 1 s: end the open transactions in partition 0 of keys, which hide records. key_1 is revoked when',
+  )
+  expect(topic.at(-1)).toEqual({ id: 'key_1', revokes: true })
+  expect(said).toEqual([])
+})
+
+test('a key whose creation an open transaction hides is not said to be unknown', async () => {
+  const { revokeById, steps, topic } = world()
+  topic.push({ id: 'key_2' })
+  steps.hidden = 1
+  await expect(revokeById('key_2')).rejects.toThrow('open transactions in partition 0 of keys')
 })

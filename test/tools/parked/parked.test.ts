@@ -1,5 +1,6 @@
 /** Runs of `commission parked` over more records than one run takes. */
 import { describe, expect, test } from 'vitest'
+import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../../schemas/stored/documents.ts'
 import { storedNameOf } from '../../../schemas/stored/live-names.ts'
@@ -27,17 +28,25 @@ const NOW = Date.UTC(2026, 0)
 /**
  * A live generation with these parked records, all of which are published, and a Kafka that notes what is sent.
  * @param stopAfter a signal comes when this many are sent; @param partitions of each topic; @param onRefresh before one
+ * @param hides a transaction that stays open hides what is sent; @param lost Kafka lost records when this many are sent
  */
 const world = (
   documents: ReadonlyMap<string, ParkedDocument>,
-  { stopAfter = Number.POSITIVE_INFINITY, partitions = 1, onRefresh = () => {} } = {},
+  {
+    stopAfter = Number.POSITIVE_INFINITY,
+    partitions = 1,
+    onRefresh = () => {},
+    hides = false,
+    lost = Number.POSITIVE_INFINITY,
+  } = {},
 ) => {
   const stopping = new AbortController()
   const engine = new MemoryElasticsearch()
   const published = 1_000_000
   const sent: string[] = []
+  const stableEnd = (): number => published + (hides ? 0 : sent.length)
   const move = (generation: string): void => {
-    const position = { position: published + sent.length, last: null, at: 1, time: 2, serve_from: 0 }
+    const position = { position: stableEnd(), last: null, at: 1, time: 2, serve_from: 0 }
     for (let partition = 0; partition < partitions; partition++)
       engine.put('p-control', positionId(generation, partition), 1, { kind: 'position', body: position })
   }
@@ -63,24 +72,33 @@ const world = (
     fetchTopicMetadata: async () => ({ topics: [{ partitions: Array.from({ length: partitions }, () => ({})) }] }),
     fetchTopicOffsets: async () =>
       Array.from({ length: partitions }, (_, partition) => {
-        return { partition, low: '0', high: `${published + sent.length}` }
+        return { partition, low: '0', high: `${stableEnd()}` }
       }),
   }
   const producer = {
     ...{ connect: nothing, disconnect: nothing },
     send: async ({ messages }: { messages: readonly { readonly value: Buffer }[] }) => {
-      const baseOffset = `${published + sent.length}`
+      const baseOffset = `${sent.length >= lost ? 7 : published + sent.length}`
       sent.push(...messages.map(({ value }) => String(value)))
       for (const generation of ['g1', 'api-keys']) move(generation)
       if (sent.length >= stopAfter) stopping.abort(new Stopped())
       return [{ baseOffset }]
     },
   }
+  const openCluster = async () => {
+    const all = Array.from({ length: partitions }, (_, partition) => partition)
+    const writtenEnds = async () => new Map(all.map(partition => [partition, published + sent.length]))
+    return { writtenEnds, disconnect: nothing } as unknown as LogCluster
+  }
+  let elapsed = 0
+  const sleep = async (milliseconds: number) => {
+    elapsed += milliseconds
+  }
   const [lines, said] = [[] as string[], [] as string[]]
   const context = {
     ...{ send, prefix: 'p', out: (text: string | Buffer) => void lines.push(`${text}`.trim()) },
-    ...{ say: (line: string) => void said.push(line), now: () => NOW, elapsed: () => 0, sleep: async () => undefined },
-    ...{ signal: stopping.signal, topics: { events: 'events', 'api-keys': 'keys' } },
+    ...{ say: (line: string) => void said.push(line), now: () => NOW, elapsed: () => elapsed, sleep },
+    ...{ openCluster, signal: stopping.signal, topics: { events: 'events', 'api-keys': 'keys' } },
     kafka: { admin: () => admin, producer: () => producer } as unknown as KafkaContext['kafka'],
   }
   const publishAgain = (publish: boolean, options: Partial<Parameters<typeof again>[0]> = {}) =>
@@ -134,6 +152,33 @@ test('a run that is stopped between two records is not done: it tells what was s
   expect(lines).toEqual([
     expect.stringContaining('events:0:1  rep_unknown  applied at'),
     'events:0:2  rep_unknown  would be applied',
+  ])
+})
+
+test('a record behind a transaction that stays open is sent once: the next run names the transaction, and sends nothing', async () => {
+  const { publishAgain, lines, sent } = world(parkedDocuments([{ offset: 1, at: 1, ...rep(1) }]), { hides: true })
+  await expect(publishAgain(true)).rejects.toThrow(
+    '1 records behind on events after 1 s: end the open transactions in partition 0 of events, which hide records.',
+  )
+  expect(lines.splice(0)).toEqual([
+    expect.stringContaining('published again; it is not decided yet at events:0:1000000'),
+  ])
+  await expect(publishAgain(true)).rejects.toThrow(
+    'open transactions in partition 0 of events: they may hide records that an earlier run has published',
+  )
+  expect([sent, lines]).toEqual([[rep(1).value], []])
+  expect(await publishAgain(false)).toBe(exitCodes.done)
+})
+
+test('a record that Kafka puts before the end of the topic is not said to be published: no projector reads it', async () => {
+  const both = [1, 2].map(id => ({ offset: id, at: id, ...rep(id) }))
+  const { publishAgain, lines } = world(parkedDocuments(both), { lost: 1 })
+  await expect(publishAgain(true)).rejects.toThrow(
+    'Kafka put a record at offset 7 of partition 0 of events, which had ended at 1000001',
+  )
+  expect(outcomesOf(lines)).toEqual([
+    '1 published again; it is not decided yet at events:0:1000000',
+    '2 may be published again; Kafka did not say',
   ])
 })
 

@@ -22,9 +22,9 @@ export default defineCommand({
     if (keys !== undefined && archive === undefined) command.error('error: --key needs --archive')
     return { archive, keys, redacted, json }
   },
-  run: async ({ archive, keys, redacted, json }, { takingOver, adopting, groupId }) =>
+  run: async ({ archive, keys, redacted, json }, { kafkaContext, adopting, groupId }) =>
     archive === undefined
-      ? (await import('../../generations/adopt.ts')).adopt({ json }, takingOver(), groupId())
+      ? (await import('../../generations/adopt.ts')).adopt({ json }, kafkaContext(), groupId())
       : (await import('../../archive/adopt-source.ts')).adoptSource(
           { archive, keys, redacted, json },
           adopting(),

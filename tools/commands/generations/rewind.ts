@@ -16,6 +16,6 @@ export default defineCommand({
     snapshotStart,
     json,
   }),
-  run: async (options, { takingOver, groupId }) =>
-    (await import('../../generations/rewind.ts')).rewind(options, takingOver(), groupId()),
+  run: async (options, { kafkaContext, groupId }) =>
+    (await import('../../generations/rewind.ts')).rewind(options, kafkaContext(), groupId()),
 })
