@@ -65,8 +65,8 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'a replay accepts a time for which records can still arrive',
     inside: 'assertOver',
-    find: '    if (time <= latestOver || (firstLater',
-    replace: '    if (time <= now || (firstLater',
+    find: 'if (time > latestOver)',
+    replace: 'if (time > now)',
   },
   {
     name: 'a replay from an archive accepts a time that the archive may not have reached',

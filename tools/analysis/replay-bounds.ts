@@ -1,6 +1,6 @@
 /** The end of a replay: the first offset of each partition that is not included. */
 
-import type { Bounds, Ends } from '../../core/log/index.ts'
+import type { Bounds, Ends, OpenThen } from '../../core/log/index.ts'
 import { AS_OF_MARGIN } from '../../core/reading/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
@@ -30,7 +30,9 @@ export const requestedUntil = (until: Until, org: string | undefined, partitions
 
 /**
  * An instant is over in a partition that has a later record: the times of brokers never go back. Without a later record
- * the instant must be so old that no new record can get that time: `AS_OF_MARGIN`, as for `as_of` in the API.
+ * the instant must be so old that no new record can get that time: `AS_OF_MARGIN`, as for `as_of` in the API. Records
+ * that nobody can read yet may have an older time.
+ * @param hidden the partitions that have such records, or may have some
  * @throws CommandError if the instant is not over in every replayed partition: the same replay could give another
  * result a moment later
  */
@@ -40,14 +42,23 @@ export const assertOver = (
   ends: Ends,
   firstLater: ReadonlyMap<number, number>,
   now: number,
+  hidden: OpenThen,
 ): void => {
   const latestOver = now - AS_OF_MARGIN
   const ours = org === undefined ? undefined : partitionOf(org, ends.length)
   for (const { partition, end } of ends) {
     if (ours !== undefined && partition !== ours) continue
-    if (time <= latestOver || (firstLater.get(partition) ?? end) < end) continue
+    if ((firstLater.get(partition) ?? end) < end) continue
     const last = new Date(latestOver).toISOString()
-    throw new CommandError(`partition ${partition} can still get records of that time: use ${last} or an earlier time`)
+    if (time > latestOver)
+      throw new CommandError(
+        `partition ${partition} can still get records of that time: use ${last} or an earlier time`,
+      )
+    const which = `partition ${partition}, which may hide records of that time`
+    if (hidden.open.includes(partition))
+      throw new CommandError(`a transaction is open in ${which}: end it, and run the same again`)
+    if (hidden.unknown.includes(partition))
+      throw new CommandError(`it is not known whether a transaction is open in ${which}: run the same again later`)
   }
 }
 

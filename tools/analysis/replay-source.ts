@@ -10,7 +10,6 @@ import {
   fetchEnds,
   type GenerationBody,
   type KafkaAccess,
-  type LogCluster,
   readLog,
   type VerifiedLog,
 } from '../../core/log/index.ts'
@@ -21,10 +20,11 @@ import { readArchivedLog, type VerifiedChain, verifyChain } from '../archive/rea
 import { findRedactions, warnOfRedaction } from '../archive/redaction/redaction-files.ts'
 import type { Segment } from '../archive/segment.ts'
 import { readSignedManifests } from '../archive/verify.ts'
-import type { KafkaContext } from '../context.ts'
+import type { ClusterContext, KafkaContext } from '../context.ts'
 import { CommandError, messageOf } from '../failures.ts'
 import { type ProgressSteps, reportProgress } from '../generations/progress.ts'
 import { sandboxGroupPrefix } from '../generations/sandboxes.ts'
+import { waitUntilReadable } from '../live.ts'
 import { assertOver, assertTimeArchived } from './replay-bounds.ts'
 import { FirstLater, type WantedTime } from './until-time.ts'
 
@@ -48,10 +48,9 @@ export type OpenSource = (
 ) => Promise<ReplaySource>
 
 type KafkaSteps = ProgressSteps &
-  Pick<KafkaContext, 'kafka' | 'topics' | 'now' | 'say'> &
+  Pick<ClusterContext, 'kafka' | 'topics' | 'now' | 'say' | 'sleep' | 'openCluster'> &
   Pick<KafkaAccess, 'kafkaWithConnectHook' | 'openLog'> & {
     readonly groupId: string
-    readonly openCluster: (topic: string) => Promise<LogCluster>
     readonly signal: AbortSignal
   }
 
@@ -62,16 +61,21 @@ export const sourceInKafka =
     const admin = await connectAdmin(steps.kafka, stack)
     const topic = topics.events
     const identity = await describeSource(admin, topic)
-    const ends = await fetchEnds(admin, topic)
-    const firstLater =
-      time === undefined ? NOTHING : await findInKafka(admin, topic, ends, { time, org, now: now() }, steps)
-    return {
+    const read = {
       identity,
-      ends,
-      firstLater,
-      assertOver: () => time !== undefined && assertOver(time, org, ends, firstLater, now()),
       from: { kafkaWithConnectHook, openLog, admin },
       groupId: sandboxGroupPrefix(groupId),
+    }
+    if (time === undefined)
+      return { ...read, ends: await fetchEnds(admin, topic), firstLater: NOTHING, assertOver: () => undefined }
+    const found = await waitUntilReadable(identity, { ...steps, admin })
+    const ends = found.ends.map((end, partition) => ({ partition, low: 0, end }))
+    const firstLater = await findInKafka(admin, topic, ends, { time, org, now: now() }, steps)
+    return {
+      ...read,
+      ends,
+      firstLater,
+      assertOver: () => assertOver(time, org, ends, firstLater, now(), found.hidden),
     }
   }
 

@@ -83,7 +83,7 @@ test('an instant is over if each replayed partition has a later record, or after
     [2, 29],
   ])
   const isOver = (time: number, of: ReadonlyMap<number, number>, only?: string) => () =>
-    assertOver(time, only, ends, of, now)
+    assertOver(time, only, ends, of, now, { open: [], unknown: [] })
   expect(isOver(now - 1, later)).not.toThrow()
   for (const [partition, end] of [
     [0, 10],
@@ -100,6 +100,20 @@ test('an instant is over if each replayed partition has a later record, or after
     if (partition === ours) expect(isOver(now - 1, without, org)).toThrow('can still get records of that time')
     else expect(isOver(now - 1, without, org)).not.toThrow()
   }
+})
+
+test('an instant is not over in a partition that may hide records of that time, unless a later one can be read', () => {
+  const now = 1_800_000_000_000
+  const later = new Map([[ours, 0]])
+  const isOver = (open: readonly number[], unknown: readonly number[], only?: string) => () =>
+    assertOver(now - AS_OF_MARGIN, only, ends, later, now, { open, unknown })
+  const other = (ours + 1) % 3
+  expect(isOver([other], [])).toThrow(
+    `a transaction is open in partition ${other}, which may hide records of that time`,
+  )
+  expect(isOver([], [other])).toThrow(`it is not known whether a transaction is open in partition ${other}`)
+  expect(isOver([other], [other], org)).not.toThrow()
+  expect(isOver([ours], [])).not.toThrow()
 })
 
 test('a log that ends before the bounds of a sandbox cannot continue it', () => {

@@ -1,4 +1,4 @@
-/** An archive as the source of a replay: what is verified, what is read, and which end a time has. */
+/** An archive, and a topic, as the source of a replay: what is verified, what is read, and which end a time has. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
 import type { LogEntry } from '../../../core/log/records/read-log.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
-import { sourceInArchive } from '../../../tools/analysis/replay-source.ts'
+import { sourceInArchive, sourceInKafka } from '../../../tools/analysis/replay-source.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
 import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
 import type { Scope } from '../../support/scope.ts'
@@ -242,4 +242,30 @@ test('a directory or a receipt that cannot be read is a warning: a replay needs 
   const damaged = await open(directory, undefined, undefined, () => keys)
   expect(damaged.said[0]).toContain(`${first}${join(keys, redactedKey(1))}.erased.json: expected the receipt`)
   expect(damaged.ends.map(({ end }) => end)).toEqual([4, 3, 3])
+})
+
+test('a time of a topic with an open transaction is over when its records can be read, and not before', async () => {
+  const run = async (endsAfter: number) => {
+    await using stack = new AsyncDisposableStack()
+    let sleeps = 0
+    const nothing = async () => undefined
+    const stable = () => (sleeps < endsAfter ? '5' : '6')
+    const admin = {
+      ...{ connect: nothing, disconnect: nothing },
+      describeCluster: async () => ({ clusterId: 'c' }),
+      fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
+      fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: stable() }],
+      fetchTopicOffsetsByTimestamp: async () => [{ partition: 0, offset: stable() }],
+    }
+    const steps = {
+      ...{ kafka: { admin: () => admin }, topics: { events: 'events', 'api-keys': 'keys' }, now: () => BEGIN + DAY },
+      ...{ groupId: 'group', say: () => undefined, sleep: async () => void sleeps++ },
+      openCluster: async () => ({ writtenEnds: async () => new Map([[0, 6]]), disconnect: nothing }),
+    } as unknown as Parameters<typeof sourceInKafka>[0]
+    return sourceInKafka(steps)({ org: undefined, time: BEGIN }, stack)
+  }
+  const ended = await run(1)
+  expect(ended.ends).toEqual([{ partition: 0, low: 0, end: 6 }])
+  expect(ended.assertOver).not.toThrow()
+  expect((await run(Number.POSITIVE_INFINITY)).assertOver).toThrow('a transaction is open in partition 0')
 })

@@ -54,7 +54,7 @@ With --org an offset needs no partition: --org org_1 --until-offset 1200.
 by name; with --key also one that is not signed by one of the keys. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,
 and either replay continues the other. With SEAL_KEYS_DIR it warns of people who were redacted. --until-time then needs a later record in each partition.
 --until-time uses the times of the records in Kafka: everything before the first later record of a partition is replayed. It must be over: each
-partition has a later record, or the time is 30 s ago. It is refused if an earlier record follows a later one there (with --org only its records count).
+partition has a later record, or the time is 30 s ago and no transaction is open there. It is refused if an earlier record follows a later one there (with --org only its records count).
 The same command with --name continues a replay that was stopped. Other rules need another --name: the module of --rules and the files that it
 imports by a relative path (not packages) must be as they were.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
@@ -71,12 +71,12 @@ tools/rules.ts describes. rules check tries it first: commission projection repl
     const until = untilOffset ? { offsets: untilOffset } : time === undefined ? undefined : { time }
     return { name, until, org, rules, fromArchive, keys, maxRate, json }
   },
-  run: async ({ keys, ...options }, { rebuilding, archiving, replayingArchive, targetSteps, sealKeys }) => {
+  run: async ({ keys, ...options }, { rebuilding, interruptible, replayingArchive, targetSteps, sealKeys }) => {
     const { replay } = await import('../../analysis/replay.ts')
     const { sourceInArchive, sourceInKafka } = await import('../../analysis/replay-source.ts')
     if (options.fromArchive === undefined) {
       const steps = rebuilding()
-      return replay(options, steps, sourceInKafka({ ...steps, openCluster: archiving().openCluster }))
+      return replay(options, steps, sourceInKafka(interruptible(steps, steps.signal)))
     }
     const steps = replayingArchive()
     const keysDirectory = () => sealKeys()?.directory
