@@ -165,8 +165,10 @@ export {
   heldBy,
   type Limit,
   type Reservation,
+  requireAnswer,
 } from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'
+export type { IndexIds } from './read/index-ids.ts'
 export {
   createReadMemory,
   createTurn,
@@ -183,13 +185,9 @@ export {
   uncounted,
 } from './read/scope.ts'
 export {
-  clientOptions,
   createSearchClient,
-  createTransport,
-  type IndexIds,
   type MultiGet,
   type Observe,
-  requireAnswer,
   type Search,
   type SearchClient,
 } from './read/search-client.ts'
@@ -209,3 +207,4 @@ export {
   startsWith,
   textOfSlice,
 } from './read/slice-documents.ts'
+export { clientOptions, createTransport } from './read/transport.ts'

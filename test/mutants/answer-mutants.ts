@@ -73,9 +73,9 @@ export const answerMutants: readonly Mutant[] = [
   },
   {
     name: 'malformed index ids from Elasticsearch are answered as an internal error',
-    inside: 'createSearchClient',
-    find: '      const ids = readIndexIds(requireAnswer(answer))\n',
-    replace: "      const ids = indexIdsIn(JSON.parse(requireAnswer(answer).toString('utf8')))\n",
+    inside: 'createIndexIds',
+    find: '    const ids = readIndexIds(requireAnswer(answer))\n',
+    replace: "    const ids = indexIdsIn(JSON.parse(requireAnswer(answer).toString('utf8')))\n",
   },
   {
     name: 'a node that answered that it cannot is asked again at once',

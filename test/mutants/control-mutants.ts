@@ -139,13 +139,13 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a role that hides documents from the API is not noticed',
-    inside: 'createSearchClient',
+    inside: 'createIndexIds',
     find: "if (hiddenIn(roles.privileges, indices)) throw unavailable('documents_hidden')",
     replace: 'hiddenIn(roles.privileges, indices)',
   },
   {
     name: 'a user whose roles are told no more counts as one that sees all',
-    inside: 'createSearchClient',
+    inside: 'createIndexIds',
     find: "roles === 'not told' && (wasTold || isForSignature)",
     replace: "roles === 'not told' && isForSignature",
   },

@@ -35,7 +35,6 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a generation is dropped while Kafka is another cluster',
     inside: 'drop',
-    file: 'tools/generations/drop.ts',
     find: '  assertSameSource(live, await describeSource(admin, context.topics.events))\n',
     replace: '',
   },
@@ -49,7 +48,6 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a generation without documents cannot be dropped',
     inside: 'drop',
-    file: 'tools/generations/drop.ts',
     find: '  if (!namesOf(now).includes(generation) && !(await findRemains(context)).has(generation)) {',
     replace: '  if (!(await findRemains(context)).get(generation)?.hasDocument) {',
   },

@@ -13,12 +13,8 @@ import { createApiServer, listen, stop } from '../../api/http/server.ts'
 import { type Schedule, type SigningKey, scheduleTimer } from '../../core/runtime/index.ts'
 import { READ_TIME_MAX, SEARCH_TIME_MAX } from '../../core/store/limits.ts'
 import { createAnswerBudget } from '../../core/store/read/answer-budget.ts'
-import {
-  clientOptions,
-  createSearchClient,
-  createTransport,
-  type SearchClient,
-} from '../../core/store/read/search-client.ts'
+import { createSearchClient, type SearchClient } from '../../core/store/read/search-client.ts'
+import { clientOptions, createTransport } from '../../core/store/read/transport.ts'
 import { expectNoContent } from './canary.ts'
 import { requireDescribed } from './described.ts'
 import { createStore, type Store } from './documents.ts'

@@ -176,6 +176,15 @@ export const compact = (bytes: Buffer): Buffer => {
   return heldBy(bytes) > 2 * length ? Buffer.from(bytes) : bytes
 }
 
+/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for it (429). */
+export type TooMuch = 'too_large' | 'overloaded'
+
+/** Returns the answer. @throws Refusal `unavailable` if there is none */
+export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
+  if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+  return answer
+}
+
 /** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
 export type CountBytes = (bytes: number) => void
 

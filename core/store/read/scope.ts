@@ -24,9 +24,9 @@ import {
   SMALL_SEARCH_BYTES,
   UNKNOWN_ANSWER_BYTES,
 } from '../limits.ts'
-import { type CountBytes, free, isFreeable, type Reservation } from './answer-budget.ts'
+import { type CountBytes, free, isFreeable, type Reservation, requireAnswer, type TooMuch } from './answer-budget.ts'
 import type { Batched, ReadOutcome } from './batch-multi-gets.ts'
-import { type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
+import type { MultiGet, Search } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
 
 /** Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. */

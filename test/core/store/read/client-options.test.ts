@@ -1,7 +1,7 @@
 import { Client } from '@elastic/elasticsearch'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
-import { clientOptions } from '../../../../core/store/read/search-client.ts'
+import { clientOptions } from '../../../../core/store/read/transport.ts'
 
 const clients: Client[] = []
 const built = (...settings: Parameters<typeof clientOptions>) => {

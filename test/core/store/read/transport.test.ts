@@ -10,7 +10,7 @@ import {
 import { expect, onTestFinished, test } from 'vitest'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
-import { clientOptions, createTransport } from '../../../../core/store/read/search-client.ts'
+import { clientOptions, createTransport } from '../../../../core/store/read/transport.ts'
 
 test('repeats a request once if its key is refused and the file has another one by now', async () => {
   let key = 'first'
