@@ -3,7 +3,7 @@
 import Koa from 'koa'
 import {
   createApiKeyCache,
-  createCheckIndices,
+  createIndexChecks,
   createKeyReads,
   createOpenRecords,
   createReaders,
@@ -114,14 +114,20 @@ export const createApi = (parts: ApiParts): Api => {
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   // The same reads: each reserves its bytes in the memory of its request before it asks.
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
-  const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
+  const indexChecks = createIndexChecks(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
   // `list` is in core/reading/pages/read-list.ts. `readAt` reads a position: core/store/positions/position.ts.
   // Each read of a position also checks that the indices are those of its generation.
-  const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts, later, undefined, {
-    key: parts.checkpointKey,
+  const { positions, readers, createWatch } = createReaders({
+    prefix,
+    reads,
+    indexChecks,
+    later,
+    now: parts.now,
+    elapsed,
+    checkpointKey: parts.checkpointKey,
   })
   // `lookup` and `remembered` are in core/reading/api-key-cache.ts.
-  const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
+  const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), indexChecks.check)
   const readServed = searchesPermitted(positions.readServedPositions, parts.elasticsearch.search, elapsed)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
@@ -139,7 +145,7 @@ export const createApi = (parts: ApiParts): Api => {
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
   const allowed = allowOrigins(parts.corsOrigins ?? [])
   const openRecords = createOpenRecords(readSealKey, createKeyReads(later))
-  const router = createRoutes(readers, openRecords, watch, elapsed, checkIndices.proofs)
+  const router = createRoutes(readers, openRecords, watch, elapsed, indexChecks.proofs)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerAndLog` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

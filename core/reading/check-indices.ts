@@ -35,28 +35,27 @@ import type { ApiKeyCache } from './api-key-cache.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from './limits.ts'
 import type { Proofs } from './pages/agreed.ts'
 
-/**
- * Returns undefined if the last check is recent: a request waits only after a pause.
- * @param id of the generation that was read; without it, the generation may be any of this name
- * @param when `now`: a check that begins now; `with shards`: it also compares their ids, before a projector does
- */
-export type CheckIndices = {
-  (generation: string, id?: string, when?: 'now' | 'with shards'): Promise<void> | undefined
-  /** Caches keep only what searches before and after such a check found. Without it, nothing is checked. */
+/** `id` is of the generation that was read; without it, the generation may be any of this name. */
+export type IndexChecks = {
+  /** Returns undefined if the last check is recent: a request waits only after a pause. */
+  readonly check: (generation: string, id?: string) => Promise<void> | undefined
+  /** Makes a check that begins now. @param withShards also compares the ids of shards, before a projector does */
+  readonly checkNow: (generation: string, id?: string, withShards?: boolean) => Promise<void>
+  /** Caches keep only what searches before and after a check found. Without it, nothing is checked. */
   readonly proofs?: Proofs
 }
 
 /** `at`: milliseconds of the clock when the last check that proved the indices began. `id`: what it found. */
 type LastCheck = { at: number; id: string; running: Promise<void> | undefined }
 
-/** Creates the check of the index ids of a generation. @param elapsed milliseconds of a monotonic clock */
-export const createCheckIndices = (
+/** Creates the checks of the index ids of a generation. @param elapsed milliseconds of a monotonic clock */
+export const createIndexChecks = (
   prefix: string,
   multiGet: MultiGet,
   indexIds: IndexIds,
   elapsed: () => number,
   later: Schedule,
-): CheckIndices => {
+): IndexChecks => {
   const lastChecks = new Map<string, LastCheck>()
   let begun = 0
   let passed: ReadonlyMap<string, number> = new Map()
@@ -117,22 +116,26 @@ export const createCheckIndices = (
     return last.running
   }
 
-  const check: CheckIndices = (generation, id, when) => {
-    const requireSame = (found: string): void => {
-      if (id !== undefined && id !== found) throw unavailable('generation_made_anew')
-    }
-    if (when !== undefined) return checkWithRetries(generation, when === 'with shards').then(requireSame)
-    const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, id: '', running: undefined }
-    lastChecks.set(generation, last)
-    const age = elapsed() - last.at
-    const running = age < INDICES_CHECK_INTERVAL ? undefined : checkShared(generation, last)
-    if (running !== undefined && age >= INDICES_CACHE_TIME)
-      return id === undefined ? running : running.then(() => requireSame(last.id))
-    // No request waits for this check; the next one uses its result.
-    running?.catch(() => undefined)
-    return id === undefined || id === last.id ? undefined : Promise.resolve(last.id).then(requireSame)
+  const anew = (): Refusal => unavailable('generation_made_anew')
+  const requireSame = (id: string | undefined, found: string): void => {
+    if (id !== undefined && id !== found) throw anew()
   }
-  return Object.assign(check, { proofs: { begun: () => begun, passed: () => passed } })
+
+  return {
+    check: (generation, id) => {
+      const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, id: '', running: undefined }
+      lastChecks.set(generation, last)
+      const age = elapsed() - last.at
+      const running = age < INDICES_CHECK_INTERVAL ? undefined : checkShared(generation, last)
+      if (running !== undefined && age >= INDICES_CACHE_TIME)
+        return id === undefined ? running : running.then(() => requireSame(id, last.id))
+      // No request waits for this check; the next one uses its result.
+      running?.catch(() => undefined)
+      return id === undefined || id === last.id ? undefined : Promise.reject(anew())
+    },
+    checkNow: async (generation, id, withShards) => requireSame(id, await checkWithRetries(generation, withShards)),
+    proofs: { begun: () => begun, passed: () => passed },
+  }
 }
 
 /**
@@ -174,7 +177,7 @@ const waitFor = async (running: Promise<void> | undefined, signal: AbortSignal):
 }
 
 /** Returns the same keys, served only while their index is the one that they were written to. */
-export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => {
+export const keysChecked = (keys: ApiKeyCache, check: IndexChecks['check']): ApiKeyCache => {
   /** Forgets what was read of a refused index: once that index is adopted, it would be served. */
   const checkKeys = (): Promise<void> | undefined =>
     check(API_KEYS_GENERATION)?.catch((error: unknown) => {
@@ -210,7 +213,7 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
   { readAt, oldestTime, readServedPositions, latest, liveBefore, forget }: PositionReader,
-  check: CheckIndices,
+  check: IndexChecks['check'],
 ): PositionReader => {
   const checkRead = async (generation: Generation, signal: AbortSignal): Promise<void> => {
     try {

@@ -1,6 +1,6 @@
 /** The reading library: pages, moments, totals, waits and sealed texts. It knows no HTTP. */
 export { type ApiKeyCache, createApiKeyCache, type KeyHolder, worksFrom } from './api-key-cache.ts'
-export { createCheckIndices, keysChecked, searchesPermitted } from './check-indices.ts'
+export { createIndexChecks, keysChecked, searchesPermitted } from './check-indices.ts'
 export type { CheckpointRead } from './checkpoint/read-checkpoint.ts'
 export {
   ANSWERS_REMEMBERED,

@@ -2,7 +2,7 @@
 
 import type { Schedule, Semaphores, SigningKey } from '../runtime/index.ts'
 import { createPositionReader, type PositionReader, type ScopedReads } from '../store/index.ts'
-import { type CheckIndices, positionsChecked } from './check-indices.ts'
+import { type IndexChecks, positionsChecked } from './check-indices.ts'
 import { createReadCheckpoint, type ReadCheckpoint } from './checkpoint/read-checkpoint.ts'
 import { createFindChange, createFindLast } from './find-changes.ts'
 import { createPositionAsOf, type ReaderClocks } from './pages/as-of.ts'
@@ -28,28 +28,39 @@ export type Readers = {
 /** Creates the watch of changes. */
 type CreateWatch = (permitted: WaitPermits, waits: Pick<Semaphores, 'tryAcquire'>) => ChangeWatch
 
-/** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
-export const createReaders = (
-  prefix: string,
-  { search, multiGet }: ScopedReads,
-  checkIndices: CheckIndices,
-  clocks: ReaderClocks,
-  later: Schedule,
+type Parts = ReaderClocks & {
+  readonly prefix: string
+  readonly reads: ScopedReads
+  readonly indexChecks: IndexChecks
+  readonly later: Schedule
   /** For commands: a generation to read in place of the live one. */
-  only?: string,
-  /** Without a key, there are no checkpoints. `now` says their times and ages, if it is another clock. */
-  checkpoints: { readonly key?: SigningKey | undefined; readonly now?: () => number } = {},
-): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
-  const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
-  const { proofs } = checkIndices
-  const { elapsed } = clocks
+  readonly only?: string | undefined
+  /** Without a key, there are no checkpoints. */
+  readonly checkpointKey?: SigningKey | undefined
+  /** Times and ages of checkpoints, if by another clock than `now`. */
+  readonly checkpointNow?: () => number
+}
+
+/** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
+export const createReaders = ({
+  prefix,
+  reads: { search, multiGet },
+  indexChecks: { check, checkNow, proofs },
+  now,
+  elapsed,
+  later,
+  only,
+  checkpointKey,
+  checkpointNow = now,
+}: Parts): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
+  const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), check)
   const projectionTime = createProjectionTime(search, positions.oldestTime)
   const parts = {
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
     cursors: createCursors(),
-    positionAsOf: createPositionAsOf(search, projectionTime, clocks, proofs),
+    positionAsOf: createPositionAsOf(search, projectionTime, { now, elapsed }, proofs),
     sequences: createSequences(search, elapsed, proofs),
   }
   const totals = createReadTotals(parts, search, parts.sequences, elapsed, proofs)
@@ -61,10 +72,10 @@ export const createReaders = (
     history: createReadHistory(parts),
     totals,
     checkpoint: createReadCheckpoint(parts, totals, {
-      key: checkpoints.key,
-      now: checkpoints.now ?? clocks.now,
+      key: checkpointKey,
+      now: checkpointNow,
       later,
-      checkNow: ({ name, id }) => checkIndices(name, id, 'with shards'),
+      checkNow: ({ name, id }) => checkNow(name, id, true),
       hasChange,
     }),
   }

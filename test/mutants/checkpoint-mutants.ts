@@ -96,7 +96,7 @@ export const checkpointMutants: readonly Mutant[] = [
   },
   {
     name: 'the check before a signature trusts a shard that no projector has compared yet',
-    inside: 'createCheckIndices',
+    inside: 'createIndexChecks',
     find: 'if (withShards) assertShards(body.shards, Object.fromEntries(ids), read)',
     replace: '',
   },

@@ -91,7 +91,7 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'the API serves a shard that lost documents',
-    inside: 'createCheckIndices',
+    inside: 'createIndexChecks',
     find: "    if (body.lost !== undefined) throw unavailable('shard_lost')\n",
     replace: '',
   },
@@ -109,13 +109,13 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'the API serves restored indices',
-    inside: 'createCheckIndices',
+    inside: 'createIndexChecks',
     find: "if (others.some(index => ids.has(index))) throw unavailable('indices_replaced')",
     replace: 'if (others.some(index => ids.has(index))) return generationIdOf(generation, body.indices)',
   },
   {
     name: 'the API serves a generation without one of its indices',
-    inside: 'createCheckIndices',
+    inside: 'createIndexChecks',
     find: "    if (others.length > 0) throw unavailable('index_not_shown')\n",
     replace: '',
   },
@@ -211,7 +211,7 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'the API serves indices whose ids nobody has recorded',
-    inside: 'createCheckIndices',
+    inside: 'createIndexChecks',
     find: "if (body.indices === undefined) throw unavailable('indices_not_recorded')",
     replace: 'if (body.indices === undefined) return',
   },

@@ -13,7 +13,7 @@ import { textOf, textOfItem } from './history.ts'
 import type { Operator } from './operator.ts'
 import { PREFIX } from './promises.ts'
 import type { World } from './readers.ts'
-import { createSearches } from './searches.ts'
+import { createSearches, noIndexChecks } from './searches.ts'
 import { answered } from './walk.ts'
 
 /** Milliseconds after which no projector keeps a generation up that was removed from the live document. */
@@ -50,7 +50,13 @@ const isOf = (generation: string, id: string): boolean =>
 const createIdleProcess = ({ clock, engine, faults, history }: World) => {
   const { search, multiGet } = createSearches(clock, engine, faults)
   const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
-  const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.clocks, later)
+  const { readers } = createReaders({
+    prefix: PREFIX,
+    reads: uncounted({ search, multiGet }),
+    indexChecks: noIndexChecks,
+    ...clock.clocks,
+    later,
+  })
 
   const readsOf = (org: string): Promise<string | undefined>[] => {
     const { payouts, statements, lists } = history.at(org, Number.MAX_SAFE_INTEGER)

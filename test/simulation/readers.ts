@@ -29,7 +29,7 @@ import { haveDeals, type Layouts } from './layouts.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { checkpointKey, checkpointTime, Proofs } from './proofs.ts'
 import { type FeedReading, lookBack, readAfter } from './read-feed.ts'
-import { createSearches } from './searches.ts'
+import { createSearches, noIndexChecks } from './searches.ts'
 import { answered, areAnyLost, DEAL, type Filter, filterOf, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
 
 type Api = {
@@ -116,8 +116,8 @@ export class Readers {
     const { search, multiGet } = createSearches(clock, engine, faults)
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
     const reads = uncounted({ search, multiGet })
-    const checkpoints = { key: checkpointKey, now: () => checkpointTime(clock) }
-    const { readers } = createReaders(PREFIX, reads, () => undefined, clock.clocks, later, undefined, checkpoints)
+    const parts = { prefix: PREFIX, reads, indexChecks: noIndexChecks, ...clock.clocks, later, checkpointKey }
+    const { readers } = createReaders({ ...parts, checkpointNow: () => checkpointTime(clock) })
     const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
     const { list: readList, byIds: readByIds, records: read, totals: readTotals, checkpoint } = readers
     return { readList, readByIds, read, readTotals, checkpoint, keys }

@@ -4,6 +4,7 @@
  * be answered partially.
  */
 
+import type { IndexChecks } from '../../core/reading/check-indices.ts'
 import { Refusal, unavailable } from '../../core/runtime/refusals.ts'
 import { batchMultiGets } from '../../core/store/read/batch-multi-gets.ts'
 import type { MultiGet, Search } from '../../core/store/read/search-client.ts'
@@ -20,6 +21,9 @@ export const createSearches = (clock: Clock, engine: Searched, faults: Faults): 
   const { ofProcess } = batchMultiGets(multiGet, (milliseconds, run) => clock.after(milliseconds, run))
   return { search, multiGet: ofProcess }
 }
+
+/** No check of the indices. */
+export const noIndexChecks: IndexChecks = { check: () => undefined, checkNow: async () => undefined }
 
 export type Searched = { readonly indices: ReadonlyMap<string, Index> }
 

@@ -4,7 +4,7 @@ import { RULES_VERSION } from '../../core/ledger/index.ts'
 import { assertSameSource, describeSource } from '../../core/log/index.ts'
 import {
   createApiKeyCache,
-  createCheckIndices,
+  createIndexChecks,
   createReaders,
   keysChecked,
   searchesPermitted,
@@ -94,10 +94,11 @@ export const checkAnswers = async (
     const names = [...(await listIndices(steps)).keys()]
     if (!names.includes(controlIndexOf(steps.prefix))) assertControlNotLost(names, steps.prefix)
     if ((await readGenerations(steps)) === undefined) return [ok(check, NOTHING)]
-    const checkIndices = createCheckIndices(steps.prefix, multiGet, indexIds, now, scheduleTimer)
+    const { prefix } = steps
+    const indexChecks = createIndexChecks(prefix, multiGet, indexIds, now, scheduleTimer)
     const reads = uncounted({ search, multiGet })
-    const { positions } = createReaders(steps.prefix, reads, checkIndices, { now, elapsed: now }, scheduleTimer)
-    const keys = keysChecked(createApiKeyCache(steps.prefix, multiGet, now, now), checkIndices)
+    const { positions } = createReaders({ prefix, reads, indexChecks, now, elapsed: now, later: scheduleTimer })
+    const keys = keysChecked(createApiKeyCache(prefix, multiGet, now, now), indexChecks.check)
     const [served, keysServed] = await Promise.allSettled([
       searchesPermitted(positions.readServedPositions, search, now)(signal),
       keys.checkServed(signal),

@@ -2,7 +2,7 @@
 
 import type { Client } from '@elastic/elasticsearch'
 import {
-  createCheckIndices,
+  createIndexChecks,
   createReaders,
   type ListParameters,
   type Moment,
@@ -101,9 +101,9 @@ export const readThrough = (
   { search, multiGet, indexIds }: SearchClient,
   { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client' | 'credentials'>,
 ): ExportReaders => {
-  const check = createCheckIndices(prefix, multiGet, indexIds, elapsed, scheduleTimer)
+  const indexChecks = createIndexChecks(prefix, multiGet, indexIds, elapsed, scheduleTimer)
   const reads = uncounted({ search, multiGet })
-  const { readers } = createReaders(prefix, reads, check, { now, elapsed }, scheduleTimer, generation)
+  const { readers } = createReaders({ prefix, reads, indexChecks, now, elapsed, later: scheduleTimer, only: generation })
   const scopeOf = (org: string): ReadScope => ({ org, ...readingOfProcess(signal) })
   const isRetryable = (error: unknown): boolean =>
     error instanceof Refusal && error.code === 'unavailable' && error.retry !== 'no' && !signal.aborted
@@ -117,7 +117,7 @@ export const readThrough = (
       throw new CommandError(`Elasticsearch cannot be read: ${error.reason}`)
     }
   }
-  const checkNow = ({ generation: { name, id } }: ReadPosition) => check(name, id, 'now')
+  const checkNow = ({ generation: { name, id } }: ReadPosition) => indexChecks.checkNow(name, id)
   const checked = async <Read extends { readonly position: ReadPosition }>(reading: Promise<Read>): Promise<Read> => {
     const read = await reading
     await checkNow(read.position)

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { type ApiKeyCache, createApiKeyCache, type KeyHolder } from '../../../core/reading/api-key-cache.ts'
 import {
-  createCheckIndices,
+  createIndexChecks,
   keysChecked,
   positionsChecked,
   searchesPermitted,
@@ -29,7 +29,7 @@ const setUp = () => {
   const shards = new Map<string, string>()
   const there = new Map(Object.entries(idsOf([...read, 'p-api-keys'])))
   const state = { time: 0, checks: 0, failing: false }
-  const check = createCheckIndices(
+  const { check, checkNow } = createIndexChecks(
     'p',
     async ([name]) => {
       const _source = { kind: 'generation', body: { ...recorded } }
@@ -45,7 +45,7 @@ const setUp = () => {
     () => state.time,
     scheduleTimer,
   )
-  return { check, recorded, there, shards, state }
+  return { check, checkNow, recorded, there, shards, state }
 }
 const unavailableWith = (reason: string) => expect.objectContaining({ code: 'unavailable', reason })
 
@@ -100,39 +100,39 @@ describe('the indices of a generation', () => {
   })
 
   test('are checked anew, with their shards, for what is signed: a projector has not compared them yet', async () => {
-    const { check, recorded, shards, state } = setUp()
+    const { check, checkNow, recorded, shards, state } = setUp()
     const id = generationIdOf('g1', recorded.indices)
     recorded.shards = { 'p-g1-payouts/0': 'first', 'p-g1-chains/0': 'not read here' }
     shards.set('p-g1-payouts/0', 'first')
     shards.set('p-g1-chains/0', 'another')
     await check('g1', id)
-    await check('g1', id, 'with shards')
+    await checkNow('g1', id, true)
     expect(state.checks).toBe(2)
     shards.set('p-g1-payouts/0', 'another')
-    await expect(check('g1', id, 'with shards')).rejects.toThrow(unavailableWith('shard_lost'))
+    await expect(checkNow('g1', id, true)).rejects.toThrow(unavailableWith('shard_lost'))
     expect(check('g1', id)).toBeUndefined()
     shards.set('p-g1-payouts/0', 'first')
-    await expect(check('g1', 'another', 'with shards')).rejects.toThrow(unavailableWith('generation_made_anew'))
+    await expect(checkNow('g1', 'another', true)).rejects.toThrow(unavailableWith('generation_made_anew'))
   })
 
   test('are checked anew, without their shards, before a command gives out a page', async () => {
-    const { check, recorded, there, state } = setUp()
+    const { check, checkNow, recorded, there, state } = setUp()
     recorded.shards = { 'p-g1-payouts/0': 'of a node that is away' }
     await check('g1')
-    await check('g1', undefined, 'now')
+    await checkNow('g1')
     expect(state.checks).toBe(2)
     there.set('p-g1-reps', 'another')
-    await expect(check('g1', undefined, 'now')).rejects.toThrow(unavailableWith('indices_replaced'))
+    await expect(checkNow('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
   })
 
   test('nothing is signed while the id of a recorded shard is not known', async () => {
-    const { check, recorded, shards } = setUp()
+    const { checkNow, recorded, shards } = setUp()
     const id = generationIdOf('g1', recorded.indices)
-    await check('g1', id, 'with shards')
+    await checkNow('g1', id, true)
     recorded.shards = { 'p-g1-payouts/0': 'first' }
-    await expect(check('g1', id, 'with shards')).rejects.toThrow(unavailableWith('shards_unknown'))
+    await expect(checkNow('g1', id, true)).rejects.toThrow(unavailableWith('shards_unknown'))
     shards.set('p-g1-payouts/0', 'first')
-    await check('g1', id, 'with shards')
+    await checkNow('g1', id, true)
   })
 
   test('are refused until a projector has recorded their ids', async () => {

@@ -37,7 +37,7 @@ import { createLink } from '../link.ts'
 import { Projector, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
 import { checkpointKey } from '../proofs.ts'
-import { createSearches } from '../searches.ts'
+import { createSearches, noIndexChecks } from '../searches.ts'
 import { Index, type Stored } from '../stored.ts'
 import { borderFrom } from '../unread-batches.ts'
 
@@ -207,17 +207,15 @@ class World {
     const { search, multiGet } = createSearches(this.#clock, this.#engine, this.#faults)
     const later = (milliseconds: number, run: () => void) => this.#clock.after(milliseconds, run)
     let signatures = 0
-    const steps = { key: checkpointKey, now: () => this.#clock.now() + MINUTE * signatures++ }
-    const reads = uncounted({ search, multiGet })
-    this.#checkpoint ??= createReaders(
-      PREFIX,
-      reads,
-      () => undefined,
-      this.#clock.clocks,
+    this.#checkpoint ??= createReaders({
+      prefix: PREFIX,
+      reads: uncounted({ search, multiGet }),
+      indexChecks: noIndexChecks,
+      ...this.#clock.clocks,
       later,
-      undefined,
-      steps,
-    ).readers.checkpoint
+      checkpointKey,
+      checkpointNow: () => this.#clock.now() + MINUTE * signatures++,
+    }).readers.checkpoint
     const notes: string[] = []
     for (const org of this.#history.organizations) {
       let ended = false
@@ -311,7 +309,7 @@ class World {
       out: () => undefined,
       say: () => undefined,
       sleep: milliseconds => host.sleep(milliseconds, new AbortController().signal),
-      now: this.#clock.now,
+      ...this.#clock.clocks,
       elapsed: () => this.#clock.elapsed,
       kafka,
       topics: { events: EVENTS, 'api-keys': API_KEYS },

@@ -5,7 +5,7 @@
 
 import { answerList } from '../../../api/answer/answer-page.ts'
 import { createApiKeyCache } from '../../../core/reading/api-key-cache.ts'
-import { createCheckIndices, keysChecked } from '../../../core/reading/check-indices.ts'
+import { createIndexChecks, keysChecked } from '../../../core/reading/check-indices.ts'
 import { createReaders } from '../../../core/reading/readers.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import { uncounted } from '../../../core/store/read/scope.ts'
@@ -48,9 +48,10 @@ export class Readers {
       const indices = names.flatMap(name => engine.indices.get(name) ?? [])
       return new Map(indices.map(({ name, uuid }) => [name, uuid]))
     }
-    const check = createCheckIndices(PREFIX, multiGet, indexIds, elapsed, later)
-    const { readers, positions } = createReaders(PREFIX, uncounted({ search, multiGet }), check, clock.clocks, later)
-    const keys = keysChecked(createApiKeyCache(PREFIX, multiGet, elapsed, clock.now), check)
+    const indexChecks = createIndexChecks(PREFIX, multiGet, indexIds, elapsed, later)
+    const reads = uncounted({ search, multiGet })
+    const { readers, positions } = createReaders({ prefix: PREFIX, reads, indexChecks, ...clock.clocks, later })
+    const keys = keysChecked(createApiKeyCache(PREFIX, multiGet, elapsed, clock.now), indexChecks.check)
     this.#api = { readers, positions, keys }
     this.#keepAsking()
   }

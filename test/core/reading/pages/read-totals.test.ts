@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type CheckIndices, createCheckIndices } from '../../../../core/reading/check-indices.ts'
+import { createIndexChecks, type IndexChecks } from '../../../../core/reading/check-indices.ts'
 import {
   AGREED_AFTER,
   TOTALS_AMOUNTS,
@@ -48,7 +48,7 @@ const totalsOver = (
   gate = Promise.resolve(),
   paid: readonly Amount[] = [],
   onPage = (): void => undefined,
-  checkWith = (_elapsed: () => number): CheckIndices | undefined => undefined,
+  checkWith = (_elapsed: () => number): IndexChecks | undefined => undefined,
 ) => {
   const asked: Body[] = []
   const lastHit = { index: 'p-g1-payouts', more: {} }
@@ -56,12 +56,12 @@ const totalsOver = (
   let takenBack = 0
   let clock = 0
   const now = () => clock
-  const check = checkWith(now)
+  const indexChecks = checkWith(now)
   const parts = {
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
     positionAsOf: async () => {
-      await check?.('g1')
+      await indexChecks?.check('g1')
       return { ...position, takenBack }
     },
     cursors: { remembered: () => undefined, remember: () => undefined, forget: () => undefined },
@@ -99,7 +99,7 @@ const totalsOver = (
         }))
     return answerOf([], isOfPeriods ? buckets.slice(after.place, place) : buckets, { place })
   }
-  const read = createReadTotals(parts, search, createSequences(search, now), now, check?.proofs)
+  const read = createReadTotals(parts, search, createSequences(search, now), now, indexChecks?.proofs)
   return {
     asked,
     lastHit,
@@ -364,7 +364,7 @@ test.each(['documents_hidden', 'runtime_fields'] as const)(
       return new Map(Object.entries(indices))
     }
     const checkWith = (elapsed: () => number) =>
-      createCheckIndices('p', async names => multiGetAnswer(names, stored), indexIds, elapsed, scheduleTimer)
+      createIndexChecks('p', async names => multiGetAnswer(names, stored), indexIds, elapsed, scheduleTimer)
     const { read, change, pass, asked } = totalsOver(amounts, undefined, [], undefined, checkWith)
     const rows = async () => (await read()).totals.totals.length
     expect(await rows()).toBe(1)
