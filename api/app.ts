@@ -22,7 +22,7 @@ import { authenticate, createAdmitKey, createFailedLogins } from './access/authe
 import type { Rate, RequestCounter } from './access/limit-rate.ts'
 import { limitRate } from './access/limit-rate.ts'
 import {
-  createReadReservation,
+  createRequestMemory,
   createShares,
   limitDelivery,
   limitInFlight,
@@ -141,7 +141,7 @@ export const createApi = (parts: ApiParts): Api => {
     toFind: runPermitted(shares.readsOfOrganization),
   }
   const watch = createWatch(waitPermits, shares.waits)
-  const reservation = createReadReservation(parts.budget, shares.largeAnswers)
+  const memory = createRequestMemory(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
   const allowed = allowOrigins(parts.corsOrigins ?? [])
   const openRecords = createOpenRecords(readSealKey, createKeyReads(later))
@@ -192,10 +192,10 @@ export const createApi = (parts: ApiParts): Api => {
     .step(limitInFlight(shares, () => parts.onRateLimited('under_way')))
     .step(requireRoute)
     // Other routes pass.
-    .step(waitForChange(CHANGES_ROUTE, watch, reservation, elapsed))
+    .step(waitForChange(CHANGES_ROUTE, watch, memory, elapsed))
     .step(shareReads(TOTALS_ROUTE, shares.readsOfOrganization, shares.totalsOfOrganization))
     // Adds `scope`, where the bytes of all reads count.
-    .step(reserveReads(reservation))
+    .step(reserveReads(memory))
     .end(answerRoute(router))
   const app = new Koa<Arrived>({ env: 'production' })
   if (parts.corsOrigins?.length) app.use(allowed.setHeaders)

@@ -8,7 +8,7 @@
  *   an answer without a body, give it back at once (`limitDelivery`). If a strict audit log refuses an answer that is
  *   made, its reservation stays until the refusal is delivered;
  * - its permits in flight: when the answer is delivered or its connection is gone (`limitInFlight`).
- * While it waits for a change it has only its permits in flight: `ReadReservation.close` ends turn and reservation.
+ * While it waits for a change it has only its permits in flight: `RequestMemory.close` ends turn and reservation.
  *
  * Its permits. `Shares` has all semaphores of the API, but those for seal keys: they bound a client, an organization or
  * a kind of work.
@@ -21,7 +21,11 @@
  * Can go wrong: too many requests are in flight → `rate_limited` at once. The refused request counts, too. No permit to
  *   read in time → `unavailable`: other requests of the same organization hold all of its permits.
  *
- * Its memory: opened before its reads (`reserveReads`), held until its answer is delivered (`limitDelivery`).
+ * Its memory (`spent.held`): the buffers of its reads, its turn, and its reservation, which is in one of these states:
+ * - none: before `reserveReads`, while the request waits for a change, and for an answer without a key;
+ * - reading: the bytes that its reads expect or have (scope.ts), and those of an answer that is a copy;
+ * - in delivery (`Reservation.deliver`): the bytes of the answer;
+ * - closed: it counts nothing any more.
  * In: `reserveReads` has a request with a permit to read. `limitDelivery` comes before authentication, and has the
  *   answer of all later steps. Out: the same answer, ready to be sent by Koa, with a reservation of the budget until
  *   the client has it or its connection is gone.
@@ -53,7 +57,6 @@ import {
   free,
   heldBy,
   largeFrom,
-  type Reservation,
 } from '../../core/store/index.ts'
 import type { Arrived, Authenticated, Context, Reserved, Routed, Step, Timed } from '../http/request.ts'
 import { onceDelivered } from '../http/server.ts'
@@ -134,7 +137,7 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
       await next()
       const body: unknown = ctx.body
       for (const read of spent.held?.reads ?? []) if (!isPartOf(body, read)) free(read)
-      if (Buffer.isBuffer(body)) deliver(ctx, compact(body), spent.held?.reservation)
+      if (Buffer.isBuffer(body)) deliver(ctx, compact(body))
       else spent.held?.reservation.close()
     } catch (error) {
       spent.held?.reservation.close()
@@ -145,15 +148,16 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
     }
   }
 
-  function deliver(ctx: Context<Arrived>, body: Buffer, ofReads: Reservation | undefined): void {
+  function deliver(ctx: Context<Arrived>, body: Buffer): void {
     const { req, res } = ctx
+    const { held } = ctx.state.spent
     if (ctx.method === 'HEAD' || res.closed || res.destroyed) {
-      ofReads?.close()
+      held?.reservation.close()
       return
     }
     const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
     // All deliveries without a key share one buffer. Only an encrypted copy takes memory.
-    const reservation = ofReads ?? (isEncrypted ? budget.open(undefined) : undefined)
+    const reservation = held?.reservation ?? (isEncrypted ? budget.open(undefined) : undefined)
     reservation?.deliver(heldBy(body))
     const cancel = later(deliveryTime(body.length), () => {
       onDeliveryTimeout()
@@ -196,13 +200,13 @@ const piecesOf = function* (body: Buffer): Generator<Buffer> {
 type Needs = Arrived & Timed & Routed & Authenticated
 type Opened = Pick<Reserved, 'scope' | 'reservation'>
 
-/** The memory of a request: opened before it reads. */
-export type ReadReservation = {
+/** Opens the memory of a request before it reads, and closes it. */
+export type RequestMemory = {
   readonly open: (request: Needs) => Opened
   readonly close: (request: Arrived) => void
 }
 
-export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): ReadReservation => ({
+export const createRequestMemory = (budget: AnswerBudget, turns: Semaphores): RequestMemory => ({
   open: ({ key, signal, isCopied, spent }) => {
     const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
     const reservation = budget.open(key, turn.isMine)
@@ -222,7 +226,7 @@ export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): 
 })
 
 /** Step: opens the memory of an authenticated request, for its reads and its answer. */
-export const reserveReads = ({ open }: ReadReservation): Step<Needs, Reserved> => {
+export const reserveReads = ({ open }: RequestMemory): Step<Needs, Reserved> => {
   return (ctx, next) => next({ ...open(ctx.state), form: { isFixed: () => false, sealState: undefined } })
 }
 

@@ -8,7 +8,7 @@
 
 import { type ChangeWatch, type ListParameters, readListParameters } from '../../core/reading/index.ts'
 import type { ReadPosition } from '../../core/store/index.ts'
-import type { ReadReservation } from '../access/permits.ts'
+import type { RequestMemory } from '../access/permits.ts'
 import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed, Waited } from '../http/request.ts'
 import { onceFurtherBytes } from '../http/server.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
@@ -22,7 +22,7 @@ type Needs = Arrived & Timed & Routed & Authenticated & Counted
 export const waitForChange = (
   path: string,
   { wait }: ChangeWatch,
-  reservation: ReadReservation,
+  memory: RequestMemory,
   elapsed: () => number,
 ): Step<Needs, Waited> => {
   /** Waits as long as there is no change and the client waits for one. */
@@ -41,19 +41,19 @@ export const waitForChange = (
       },
       onWait: () => {
         waitsSince = elapsed()
-        reservation.close(state)
+        memory.close(state)
       },
     }
     // The wait includes the time in which its first search queues behind those of others. It holds no bytes then.
     state.renewTime(milliseconds)
     // No byte passes while the request waits.
     ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
-    const { scope } = reservation.open(state)
+    const { scope } = memory.open(state)
     let nothingBefore: ReadPosition | undefined
     try {
       nothingBefore = await wait(scope, asked, milliseconds, events)
     } finally {
-      reservation.close(state)
+      memory.close(state)
       // All but the first search. A queue of less than a millisecond is no wait.
       state.spent.waited = Math.trunc((turn ?? elapsed()) - begun)
       if (turn !== undefined && waitsSince !== undefined) state.spent.waited += elapsed() - waitsSince

@@ -131,7 +131,10 @@ export type Waited = Counted & {
   readonly nothingBefore: ReadPosition | undefined
 }
 
-/** Added by `reserveReads`. `scope`: for whom is read, what ends it, and where its bytes are counted. */
+/**
+ * Added by `reserveReads`. `scope`: for whom is read, what ends it, and where its bytes are counted. `reservation` is
+ * that of `spent.held`.
+ */
 export type Reserved = {
   readonly scope: ReadScope
   readonly reservation: Reservation

@@ -134,8 +134,8 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'an answer keeps the larger buffer that it is a slice of',
     inside: 'limitDelivery',
-    find: 'deliver(ctx, compact(body), ',
-    replace: 'deliver(ctx, body, ',
+    find: 'deliver(ctx, compact(body))',
+    replace: 'deliver(ctx, body)',
   },
   {
     name: 'the API stops listening at once on SIGTERM',

@@ -55,13 +55,13 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'the reads of a request count for the process',
-    inside: 'createReadReservation',
+    inside: 'createRequestMemory',
     find: 'scope: { org: key.org, signal, memory } }',
     replace: "scope: { org: key.org, signal, memory: memory.org === '' ? memory : 'process' } }",
   },
   {
     name: 'a request that waits for a change keeps the memory of its reads',
-    inside: 'createReadReservation',
+    inside: 'createRequestMemory',
     find: '    spent.held?.reservation.close()\n    spent.held?.turn.end()\n    spent.held = undefined\n',
     replace: '    spent.held?.turn.end()\n    spent.held = undefined\n',
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createReadReservation } from '../../../api/access/permits.ts'
+import { createRequestMemory } from '../../../api/access/permits.ts'
 import type { Spent } from '../../../api/http/request.ts'
 import { createSemaphores } from '../../../core/runtime/semaphore.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
@@ -24,8 +24,8 @@ describe('the memory of a request', () => {
     }
     const { signal } = new AbortController()
     const nothing = { signal, renewTime: () => undefined, recheckKey: async () => undefined, methodOffered: true }
-    const reservation = createReadReservation(budget, turns)
-    const { scope } = reservation.open({ ...request, ...nothing })
+    const memory = createRequestMemory(budget, turns)
+    const { scope } = memory.open({ ...request, ...nothing })
     const search: Search = async (_index, _body, _signal, arrived) => {
       arrived?.(100)
       return Buffer.alloc(100)
@@ -36,7 +36,7 @@ describe('the memory of a request', () => {
       multiGets: { ofRequest: async () => ({ answer: await multiGet() }), ofProcess: multiGet },
     })
     await reads.search({ index: 'payouts', routing: undefined }, '', scope, 10)
-    return { budget, spent, close: () => reservation.close(request) }
+    return { budget, spent, close: () => memory.close(request) }
   }
 
   test('holds the bytes of its reads, and counts them for its price', async () => {

@@ -22,9 +22,9 @@ const run = async (
     onWait()
     return end === 'change' ? undefined : position
   }
-  const { reservation: bytes } = answering()
-  const reservation = { open: () => ({ scope: scopeOf('org_a'), reservation: bytes }), close: nothing }
-  const step = waitForChange('/changes', { wait } as ChangeWatch, reservation, () => 0)
+  const { reservation } = answering()
+  const memory = { open: () => ({ scope: scopeOf('org_a'), reservation }), close: nothing }
+  const step = waitForChange('/changes', { wait } as ChangeWatch, memory, () => 0)
   const spent = { waited: 0, bytesRead: 0, held: undefined }
   const state = { spent, route: '/changes', query: 'wait=60', key: { org: 'org_a' }, renewTime: nothing, recheckKey }
   let isAnswered = false
