@@ -59,18 +59,20 @@ export const createRoutes = (
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
   const tags = createAgreed<string>(lruOptions(ANSWERS_REMEMBERED), elapsed, proofs)
-  /** Remembers what was asked for: a record or totals. Pages are read together: a kept one may be of other rules. */
-  const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
+  /**
+   * Lets a client keep a record or totals as of a change, once they were read twice with the same tag. Pages are read
+   * together: a kept one may be of other rules.
+   */
+  const allowFixed = (ctx: Context<Answerable>, asOf: Moment | undefined): void => {
+    if (asOf?.kind !== 'change') return
     const { form, path, query } = ctx.state
-    if (asked.asOf?.kind === 'change') {
-      const remember = tags.begin()
-      form.isFixed = (etag, generation) =>
-        isCertain(remember(tagOf(`${orgOf(ctx)} ${path} ${query}`), etag, generation))
-    }
-    return rememberAsked(ctx, asked)
+    const remember = tags.begin()
+    form.isFixed = (etag, generation) => isCertain(remember(tagOf(`${orgOf(ctx)} ${path} ${query}`), etag, generation))
   }
-  const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
-    const { asOf } = rememberWhole(ctx, readRecordParameters(ctx.state.query))
+  const recordAsked = (ctx: RouteContext, kind: ListKind): RecordAsked => {
+    const { asOf } = readRecordParameters(ctx.state.query)
+    noteAskedForAudit(ctx, { asOf })
+    allowFixed(ctx, asOf)
     const id = readId(listTraits[kind].idPrefix, ctx.params.id)
     noteRecordsForAudit(ctx, () => [id])
     return { id, asOf }
@@ -91,17 +93,21 @@ export const createRoutes = (
   }
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
-      const parameters = rememberAsked(ctx, readListParameters(kind, ctx.state.query))
-      const { ids, asOf } = parameters
-      if (ids) return answerByIds(ctx, kind, await opened(ctx, await byIds(ctx.state.scope, { kind, ids, asOf })))
-      // Sealed texts never change a page of payouts: payouts have none.
-      const page = await opened(ctx, await list(ctx.state.scope, { list: kind, ...parameters }))
-      answerList(ctx, kind, page, parameters.startingAfter)
+      const parameters = readListParameters(kind, ctx.state.query)
+      noteAskedForAudit(ctx, parameters)
+      const { ids, asOf, startingAfter } = parameters
+      if (ids) {
+        const found = await byIds(ctx.state.scope, { kind, ids, asOf })
+        return answerByIds(ctx, kind, await opened(ctx, found))
+      }
+      const page = await list(ctx.state.scope, { list: kind, ...parameters })
+      answerList(ctx, kind, await opened(ctx, page), startingAfter)
     })
   }
   router.get(COPIED, '/changes', async ctx => {
     const { nothingBefore, scope, signal, query } = ctx.state
-    const parameters = rememberAsked(ctx, readListParameters('changes', query))
+    const parameters = readListParameters('changes', query)
+    noteAskedForAudit(ctx, parameters)
     const position = nothingBefore && (await watch.confirm(scope, parameters, nothingBefore))
     const page = position
       ? { position, hits: [], hasMore: false }
@@ -116,31 +122,34 @@ export const createRoutes = (
   })
   for (const kind of ['reps', 'periods'] as const) {
     router.get(`/${kind}/:id`, async ctx => {
-      const found = await records.version(ctx.state.scope, kind, askedOf(ctx, kind))
+      const found = await records.version(ctx.state.scope, kind, recordAsked(ctx, kind))
       answerRecord(ctx, kind, await openedRecord(ctx, kind, found))
     })
   }
   router.get('/payroll_files/:id', async ctx => {
-    const asked = askedOf(ctx, 'payroll_files')
-    const found = await records.record(ctx.state.scope, 'payroll_files', asked)
+    const found = await records.record(ctx.state.scope, 'payroll_files', recordAsked(ctx, 'payroll_files'))
     answerRecord(ctx, 'payroll_files', await openedRecord(ctx, 'payroll_files', found))
   })
   router.get('/payouts/:id', async ctx => {
-    answerPayout(ctx, await records.record(ctx.state.scope, 'payouts', askedOf(ctx, 'payouts')))
+    answerPayout(ctx, await records.record(ctx.state.scope, 'payouts', recordAsked(ctx, 'payouts')))
   })
   router.get(COPIED, '/payouts/:id/history', async ctx => {
-    const parameters = rememberAsked(ctx, readHistoryParameters(ctx.state.query))
+    const parameters = readHistoryParameters(ctx.state.query)
+    noteAskedForAudit(ctx, parameters)
     const id = readId('payout', ctx.params.id)
     noteRecordsForAudit(ctx, () => [id])
     const page = await history(ctx.state.scope, { id, ...parameters })
     await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
   })
   router.get('/statements/:id', async ctx => {
-    answerStatement(ctx, await records.statement(ctx.state.scope, askedOf(ctx, 'payouts')))
+    answerStatement(ctx, await records.statement(ctx.state.scope, recordAsked(ctx, 'payouts')))
   })
   router.get('/totals', async ctx => {
     const { scope, spent, query } = ctx.state
-    const read = await totals(scope, rememberWhole(ctx, readTotalsParameters(query)), added => {
+    const parameters = readTotalsParameters(query)
+    noteAskedForAudit(ctx, parameters)
+    allowFixed(ctx, parameters.asOf)
+    const read = await totals(scope, parameters, added => {
       spent.added = added
     })
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
@@ -207,16 +216,14 @@ type RouteContext = Context<Answerable> & { params: Record<string, string> }
 
 const orgOf = (ctx: Context<Answerable>): string => ctx.state.scope.org
 
-type AskedAt = {
+type Asked = {
   readonly asOf: Moment | undefined
   readonly rep?: string | undefined
   readonly period?: string | undefined
   readonly deal?: string | undefined
 }
 
-/** Remembers what was asked for. Returns the same parameters. */
-const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
-  const { read } = ctx.state
-  if (read) Object.assign(read, { asOf: asked.asOf, rep: asked.rep, period: asked.period, deal: asked.deal })
-  return asked
+/** Notes what was asked for. While reads are not audited, there is nowhere to note it. */
+const noteAskedForAudit = ({ state: { audited } }: Context<Answerable>, { asOf, rep, period, deal }: Asked): void => {
+  if (audited) Object.assign(audited, { asOf, rep, period, deal })
 }

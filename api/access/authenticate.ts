@@ -83,7 +83,7 @@ export const authenticate = ({
       throw new Refusal('rate_limited', { reason: 'key_look_ups_of_address' })
     }
     if (!worksFrom(holder, () => addressOf(ctx.req))) {
-      if (ctx.state.read) ctx.state.read.refusedKey = holder
+      if (ctx.state.audited) ctx.state.audited.refusedKey = holder
       throw new Refusal('unauthorized', { reason: 'key_outside_its_networks' })
     }
     return holder

@@ -37,19 +37,19 @@ type Needs = Arrived & KnownSoFar
  * @throws Refusal `unavailable` if a strict audit has no line
  */
 export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): Step<Needs, Audited> => {
-  const write = async (ctx: Context<Needs>, read: AuditedRead, status: number): Promise<void> => {
+  const write = async (ctx: Context<Needs>, audited: AuditedRead, status: number): Promise<void> => {
     const { state, method } = ctx
     const address = addressOf(ctx.req)
     const isFlood = state.key === undefined || status === refusals.rate_limited
     const admitted = isFlood ? admitLine(address) : { unlogged: 0 }
     if (admitted === undefined) return
-    const line = auditLineOf(state, read, { time: now(), method, status, address, ...admitted })
+    const line = auditLineOf(state, audited, { time: now(), method, status, address, ...admitted })
     const outcome = await writer.write(line)
     if (isStrict && outcome !== 'written') throw unavailable('audit_not_written')
   }
 
   return async (ctx, next) => {
-    const read: AuditedRead = {
+    const audited: AuditedRead = {
       ids: undefined,
       count: 0,
       asOf: undefined,
@@ -60,18 +60,18 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
     }
     const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH && ctx.status !== NO_CONTENT
     try {
-      await next({ read })
-      if (isAudited()) requireRecords(ctx.status, read)
+      await next({ audited })
+      if (isAudited()) requireRecords(ctx.status, audited)
     } catch (error) {
-      if (isAudited()) await write(ctx, read, statusOf(error))
+      if (isAudited()) await write(ctx, audited, statusOf(error))
       throw error
     }
-    if (isAudited()) await write(ctx, read, ctx.status)
+    if (isAudited()) await write(ctx, audited, ctx.status)
   }
 }
 
 /** Step in place of `auditReads` where reads are not audited. */
-export const auditNothing: Step<unknown, Audited> = (_, next) => next({ read: undefined })
+export const auditNothing: Step<unknown, Audited> = (_, next) => next({ audited: undefined })
 
 const statusOf = (error: unknown): number => refusals[error instanceof Refusal ? error.code : 'internal']
 

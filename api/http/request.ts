@@ -7,7 +7,7 @@
  *
  * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
  * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` adds fields,
- * except those of `Arrived` (`arrivedOf`). `spent`, `read` and `form` are objects that later steps fill. A step that
+ * except those of `Arrived` (`arrivedOf`). `spent`, `audited` and `form` are objects that later steps fill. A step that
  * wraps others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused before.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -62,7 +62,7 @@ export type Held = {
 }
 
 /** Added by audit-reads.ts: the records of the answer; undefined if reads are not audited. */
-export type Audited = { readonly read: AuditedRead | undefined }
+export type Audited = { readonly audited: AuditedRead | undefined }
 /** The records that an answer is about, and what was asked for. */
 export type AuditedRead = {
   /** Undefined until the route has set them. */
@@ -84,13 +84,13 @@ export type AuditedRead = {
  * @param count of them shown
  */
 export const noteRecordsForAudit = (
-  { state: { read } }: Context<Audited>,
+  { state: { audited } }: Context<Audited>,
   ids: () => readonly string[],
   count?: number,
 ): void => {
-  if (read === undefined) return
-  read.ids = ids()
-  read.count = count ?? read.ids.length
+  if (audited === undefined) return
+  audited.ids = ids()
+  audited.count = count ?? audited.ids.length
 }
 
 /** Added by `identifyRequest`. */

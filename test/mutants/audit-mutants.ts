@@ -14,8 +14,8 @@ export const auditMutants: readonly Mutant[] = [
   {
     name: 'a route is answered without a list of its records',
     inside: 'auditReads',
-    find: '      if (isAudited()) requireRecords(ctx.status, read)\n',
-    replace: '      if (ctx.status === 0) requireRecords(ctx.status, read)\n',
+    find: '      if (isAudited()) requireRecords(ctx.status, audited)\n',
+    replace: '      if (ctx.status === 0) requireRecords(ctx.status, audited)\n',
   },
   {
     name: 'a statement, and every other single record, has no id in the audit',

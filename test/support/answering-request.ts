@@ -6,7 +6,7 @@ export const answering = (): Answering => ({
   path: '/',
   query: '',
   baseAddress: () => '',
-  read: undefined,
+  audited: undefined,
   refundUnit: () => undefined,
   reservation: { add: () => undefined, held: () => 0, deliver: () => undefined, close: () => undefined },
   form: { isFixed: () => false, sealState: undefined },

@@ -25,32 +25,32 @@ const rig = (found: KeyHolder | 'unknown', isCached: boolean) => {
     onUsed: key => void used.push(key),
     onLimited: () => undefined,
   })
-  const read = { refusedKey: undefined as KeyHolder | undefined }
+  const audited = { refusedKey: undefined as KeyHolder | undefined }
   const ask = async (address: string | undefined, next: Parameters<typeof step>[1] = async () => undefined) => {
     from.address = address
     const header = `Bearer ${KEY}`
     const req = { rawHeaders: ['Authorization', header], headers: { authorization: header } }
-    const ctx = { req, set: () => undefined, vary: () => undefined, state: { read, signal: undefined } }
+    const ctx = { req, set: () => undefined, vary: () => undefined, state: { audited, signal: undefined } }
     return step(ctx as unknown as Parameters<typeof step>[0], next).then(
       () => 'answered',
       (error: unknown) => error,
     )
   }
-  return { from, used, read, ask }
+  return { from, used, audited, ask }
 }
 
 test.each([
   ['cached', true],
   ['looked up', false],
 ])('a key that is %s works inside its networks only', async (_, isCached) => {
-  const { used, read, ask } = rig(limited, isCached)
+  const { used, audited, ask } = rig(limited, isCached)
   expect(await ask(INSIDE)).toBe('answered')
-  expect([used, read.refusedKey]).toEqual([[limited], undefined])
+  expect([used, audited.refusedKey]).toEqual([[limited], undefined])
   for (const address of [OUTSIDE, undefined]) {
     expect(await ask(address)).toMatchObject({ code: 'unauthorized', reason: 'key_outside_its_networks' })
   }
   // The audit names the key; it was not used.
-  expect([used, read.refusedKey]).toEqual([[limited], limited])
+  expect([used, audited.refusedKey]).toEqual([[limited], limited])
 })
 
 test('outside its networks a key gets the very answer of an unknown key', async () => {

@@ -59,7 +59,7 @@ test('a line has ids, times and numbers, in one form', async () => {
   const { run, lines, parsed } = created(true)
   await run({ key: KEY }, ctx => {
     showing('payout_1', 'payout_2')(ctx)
-    Object.assign(ctx.state.read ?? {}, {
+    Object.assign(ctx.state.audited ?? {}, {
       asOf: { kind: 'instant', milliseconds: 0 },
       rep: 'rep_1',
       period: 'period_1',
@@ -121,7 +121,7 @@ test('a refusal has one line and stays the same refusal', async () => {
 test('a key that was refused for the address of its client is named, with the reason', async () => {
   const { run, lines, parsed } = created(true)
   const refused = run({}, ctx => {
-    Object.assign(ctx.state.read ?? {}, { refusedKey: KEY })
+    Object.assign(ctx.state.audited ?? {}, { refusedKey: KEY })
     throw new Refusal('unauthorized')
   })
   await expect(refused).rejects.toThrow()

@@ -31,8 +31,8 @@ const linesOf = async (notes: readonly string[]): Promise<string> => {
   for (const note of notes) {
     const state = { ...answering(), requestId: 'request_1', route, key }
     const ctx = { method: 'GET', status: 404, req: {}, state, get: () => '', set: () => undefined }
-    await step(ctx as never, async ({ read }) => {
-      Object.assign(state, { read })
+    await step(ctx as never, async ({ audited }) => {
+      Object.assign(state, { audited })
       answerCheckpoint(ctx as unknown as Context<Answering>, { position, note })
     })
   }
