@@ -76,6 +76,7 @@ export {
   type Schedule,
   scheduleTimer,
   waitOrAbort,
+  whenAllEnd,
   withTimeLimit,
 } from './time-limits.ts'
 export { endAtUnhandledErrors } from './unhandled-errors.ts'

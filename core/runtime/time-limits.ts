@@ -42,3 +42,23 @@ export const withTimeLimit = async <Result>(
     cancel()
   }
 }
+
+/**
+ * Returns a signal that aborts once all of these have. Undefined stands for one that never does. Without `dispose` it
+ * would be kept as long as the signals.
+ */
+export const whenAllEnd = (
+  signals: readonly (AbortSignal | undefined)[],
+): { readonly signal: AbortSignal } & Disposable => {
+  const ending = new AbortController()
+  const abortIfAllEnded = (): void => {
+    if (signals.every(signal => signal?.aborted)) ending.abort(signals[0]?.reason)
+  }
+  for (const signal of signals) signal?.addEventListener('abort', abortIfAllEnded)
+  return {
+    signal: ending.signal,
+    [Symbol.dispose]: () => {
+      for (const signal of signals) signal?.removeEventListener('abort', abortIfAllEnded)
+    },
+  }
+}

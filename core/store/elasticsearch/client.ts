@@ -4,7 +4,7 @@
  * small requests of several partitions.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
-import { keepTrying, type Retrying, StopError, Unanswered } from '../../runtime/index.ts'
+import { keepTrying, type Retrying, StopError, Unanswered, whenAllEnd } from '../../runtime/index.ts'
 import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
 import {
   BATCHED_BYTES,
@@ -257,7 +257,7 @@ export const createBatcher = (
     if (first === undefined) return
     if (others.length === 0) return resolveWith(first, send(first.request, first.signal))
     const requests = [first.request, ...others.map(({ request }) => request)] as const
-    using given = allOf(group)
+    using given = whenAllEnd(group.map(({ signal }) => signal))
     let isSent = false
     try {
       const answer = await send<Combined['body']>(combine(requests), given.signal)
@@ -298,21 +298,6 @@ export const createBatcher = (
 const resolveWith = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<void> => {
   resolve(answer)
   await answer.catch(() => undefined)
-}
-
-/** Returns a signal that aborts once all requests of the group are aborted. */
-const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
-  const nobody = new AbortController()
-  const abortIfAllAborted = (): void => {
-    if (group.every(({ signal }) => signal?.aborted)) nobody.abort()
-  }
-  for (const { signal } of group) signal?.addEventListener('abort', abortIfAllAborted)
-  return {
-    signal: nobody.signal,
-    [Symbol.dispose]: () => {
-      for (const { signal } of group) signal?.removeEventListener('abort', abortIfAllAborted)
-    },
-  }
 }
 
 export const bulks: BatchableKind = {

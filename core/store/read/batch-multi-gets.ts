@@ -17,7 +17,7 @@
  * - Elasticsearch is overloaded, away or slow → all fail: a retry would multiply its load.
  */
 
-import { abortRefusal, Refusal, type Schedule } from '../../runtime/index.ts'
+import { abortRefusal, Refusal, type Schedule, whenAllEnd } from '../../runtime/index.ts'
 import {
   BATCH_TIME_MAX,
   BATCHED_DOCUMENTS,
@@ -126,7 +126,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
   }
   const sendTogether = async (group: readonly Waiting[]): Promise<void> => {
     const { names, parts } = together(group)
-    using given = allOf(group)
+    using given = whenAllEnd(group.map(({ signal }) => signal))
     const all = await send(names, given.signal, { bytesMax: SMALL_ANSWER_BYTES })
     const answers = divideMultiGet(all, names, parts)
     // The answers are copies.
@@ -142,7 +142,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
     const { names, parts } = together(group)
     let sizes: readonly number[]
     try {
-      using given = allOf(group)
+      using given = whenAllEnd(group.map(({ signal }) => signal))
       const sizeNames = names.map(name => ({ ...name, form: 'size' }) as const)
       const answer = await send(sizeNames, given.signal, { bytesMax: SMALL_ANSWER_BYTES })
       sizes = sliceEachOf(answer, sizeNames).map(bytesOf)
@@ -230,18 +230,3 @@ const together = (group: readonly Waiting[]) => {
 
 const isSame = (a: DocumentName, b: DocumentName): boolean =>
   a._id === b._id && a._index === b._index && a.routing === b.routing
-
-/** Returns a signal that aborts once every request of the group has ended. */
-const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
-  const nobody = new AbortController()
-  const abortIfAllEnded = (): void => {
-    if (group.every(({ signal }) => signal.aborted)) nobody.abort(group[0]?.signal.reason)
-  }
-  for (const { signal } of group) signal.addEventListener('abort', abortIfAllEnded)
-  return {
-    signal: nobody.signal,
-    [Symbol.dispose]: () => {
-      for (const { signal } of group) signal.removeEventListener('abort', abortIfAllEnded)
-    },
-  }
-}
