@@ -123,10 +123,10 @@ const start = async (): Promise<void> => {
     budget,
     transport: createTransport(
       client,
+      settings.ELASTICSEARCH_URL.length - 1,
       createCredentials(() => authOf(settings)),
       elapsed,
     ),
-    otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,
     elapsed,
   })

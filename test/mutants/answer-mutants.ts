@@ -98,14 +98,14 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'a node stays left out although no other one can answer',
     inside: 'createTransport',
-    find: '      if (route.length > options.maxRetries) {\n        takeBack()\n',
-    replace: '      if (route.length > options.maxRetries) {\n',
+    find: '      if (route.length > otherNodes) {\n        takeBack()\n',
+    replace: '      if (route.length > otherNodes) {\n',
   },
   {
     name: 'a read asks a node again that refused the connection',
     inside: 'createTransport',
-    find: 'Math.max(0, options.maxRetries - route.length)',
-    replace: 'options.maxRetries',
+    find: 'Math.max(0, otherNodes - route.length)',
+    replace: 'otherNodes',
   },
   {
     name: 'pipelined requests of one connection run at the same time',

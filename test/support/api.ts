@@ -73,8 +73,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const asInProcess = createSearchClient({
     budget,
-    transport: createTransport(client),
-    otherNodes: 0,
+    transport: createTransport(client, 0),
     observe: () => undefined,
     elapsed,
   })

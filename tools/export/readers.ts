@@ -91,8 +91,7 @@ export const openReaders = ({ client, credentials, ...parts }: Parts): ExportRea
 
 export const openReads = (client: Client, elapsed: () => number, credentials?: Credentials): SearchClient =>
   createSearchClient({
-    transport: createTransport(client, credentials),
-    otherNodes: 0,
+    transport: createTransport(client, 0, credentials),
     observe: () => undefined,
     elapsed,
   })

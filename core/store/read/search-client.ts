@@ -42,19 +42,15 @@ export type Observe = (operation: Operation, outcome: string, milliseconds: numb
 
 type Parts = {
   readonly transport: Transport
-  /** Nodes besides the first: a read is sent to another node if one cannot be reached, or cannot answer. */
-  readonly otherNodes: number
   readonly observe: Observe
   readonly elapsed: () => number
   /** Budget of the whole process. A command that reads page by page needs none. */
   readonly budget?: AnswerBudget
 }
 
-const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
-
 /** Creates the reads of Elasticsearch. Each rejects only with a Refusal `unavailable`. */
 export const createSearchClient = (parts: Parts): SearchClient => {
-  const { transport, otherNodes, observe, elapsed, budget } = parts
+  const { transport, observe, elapsed, budget } = parts
   let inFlight = 0
 
   const ask = async <Said extends string>(
@@ -63,8 +59,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     { arrived, bytesMax = ANSWER_BYTES_MAX }: Limits,
     otherwise?: Otherwise<Said>,
   ): Promise<Buffer | TooMuch | Said> => {
-    const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
-    const answer = await transport(request, options)
+    const answer = await transport(request, signal)
     if (answer.statusCode === OK) {
       if (arrived) return collect(answer.body, bytesMax, arrived)
       const reservation = budget?.open(undefined)

@@ -15,21 +15,19 @@ import { isTimeUp } from '../../runtime/index.ts'
 import { type authOf, type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 
-/** The one call of the official client that returns an answer unparsed. */
-export type Transport = (
-  request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
-  options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
-) => Promise<{
+export type Asked = { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string }
+/** An answer whose body arrives now. */
+export type Received = {
   statusCode: number | null
   body: Readable
   headers?: Readonly<Record<string, unknown>> | null
-}>
-
-export type Asked = Parameters<Transport>[0]
-export type Received = Awaited<ReturnType<Transport>>
+}
 /** Returns what an answer with another status than 200 says, or undefined if it only says that the read failed. */
 export type Otherwise<Said extends string> = (answer: Received) => Said | undefined
-type Options = Parameters<Transport>[1]
+export type Transport = (request: Asked, signal: AbortSignal) => Promise<Received>
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
+
 type Connection = Client['connectionPool']['connections'][number]
 /** The nodes that got a read, in order: the errors of the client do not name them. */
 type Route = Connection[]
@@ -53,9 +51,13 @@ export class Nodes extends ClusterConnectionPool {
   }
 }
 
-/** Creates the transport of reads. It asks the nodes in turn. */
+/**
+ * Creates the transport of reads. It asks the nodes in turn.
+ * @param otherNodes nodes besides the first: a read is sent to another one if one cannot be reached, or cannot answer
+ */
 export const createTransport = (
   { transport, connectionPool }: Client,
+  otherNodes: number,
   credentials: Credentials = noCredentials,
   elapsed: () => number = () => performance.now(),
 ): Transport => {
@@ -64,15 +66,16 @@ export const createTransport = (
   /** A slow read alone does not make a node silent: it answers others meanwhile. */
   const isSilentSince = (connection: Connection, begun: number) => (answeredAt.get(connection) ?? 0) < begun
 
-  const send = async (request: Asked, options: Options, route: Route, header: ReturnType<Credentials['header']>) => {
-    const headers = { ...options.headers, ...header }
+  const send = async (request: Asked, signal: AbortSignal, route: Route, header: ReturnType<Credentials['header']>) => {
+    const headers = { ...HEADERS, ...header }
     // `traceparent`, if an OpenTelemetry SDK is loaded.
     propagation.inject(context.active(), headers)
     const begun = elapsed()
     // The client goes on to another node after an error of the connection.
-    const maxRetries = Math.max(0, options.maxRetries - route.length)
+    const maxRetries = Math.max(0, otherNodes - route.length)
+    const options = { asStream: true, meta: true, maxRetries, headers, signal, context: { route } } as const
     try {
-      const answer = await transport.request<Readable>(request, { ...options, maxRetries, headers, context: { route } })
+      const answer = await transport.request<Readable>(request, options)
       const { connection } = answer.meta
       if (connection) {
         answeredAt.set(connection, elapsed())
@@ -82,19 +85,19 @@ export const createTransport = (
       return answer
     } catch (error) {
       const asked = route.at(-1)
-      if (asked && isTimeUp(options.signal) && isSilentSince(asked, begun)) connectionPool.markDead(asked)
+      if (asked && isTimeUp(signal) && isSilentSince(asked, begun)) connectionPool.markDead(asked)
       throw error
     }
   }
 
-  return async (request, options) => {
+  return async (request, signal) => {
     const route: Route = []
     const unable = new Set<Connection>()
     const takeBack = () => unable.forEach(connection => void connectionPool.markAlive(connection))
     let mayRenew = true
     for (;;) {
       const header = credentials.header()
-      const answer = await send(request, options, route, header).catch((error: unknown) => {
+      const answer = await send(request, signal, route, header).catch((error: unknown) => {
         takeBack()
         throw error
       })
@@ -108,7 +111,7 @@ export const createTransport = (
         unable.add(connection)
         connectionPool.markDead(connection)
       }
-      if (route.length > options.maxRetries) {
+      if (route.length > otherNodes) {
         takeBack()
         return answer
       }

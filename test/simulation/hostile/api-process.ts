@@ -55,7 +55,6 @@ export const startApiProcess = (world: World): ApiProcess => {
     elasticsearch: createSearchClient({
       transport: wire.transport,
       budget,
-      otherNodes: 0,
       observe: () => undefined,
       elapsed,
     }),
@@ -123,7 +122,7 @@ const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) 
     return { statusCode: 200, body: streamOf(answer, faults.happens('loseAnswer')) }
   }
 
-  const transport: Transport = (request, { signal }) =>
+  const transport: Transport = (request, signal) =>
     new Promise((resolve, reject) => {
       underWay++
       asked++

@@ -10,7 +10,6 @@ const answering = (text: string, privileges?: string, privilegesStatus = privile
       path.startsWith('/_security/')
         ? { statusCode: privilegesStatus, body: Readable.from([Buffer.from(privileges ?? '{}')]) }
         : { statusCode: 200, body: Readable.from([Buffer.from(text)]) },
-    otherNodes: 0,
     observe: (_, outcome) => outcomes.push(outcome),
     elapsed: () => 0,
   })
@@ -41,7 +40,6 @@ test('ids of indices come with those of their primary shards where they are aske
       const text = isStats ? JSON.stringify(STATS) : path.startsWith('/_security/') ? '{"indices":[]}' : IDS
       return { statusCode: 200, body: Readable.from([Buffer.from(text)]) }
     },
-    otherNodes: 0,
     observe: () => undefined,
     elapsed: () => 0,
   })
@@ -57,7 +55,6 @@ test('ids of indices come with those of their primary shards where they are aske
 const searching = (parts: readonly Buffer[], statusCode = 200, body = Readable.from(parts)) => {
   const elasticsearch = createSearchClient({
     transport: async () => ({ statusCode, body }),
-    otherNodes: 0,
     observe: () => undefined,
     elapsed: () => 0,
   })
@@ -158,7 +155,6 @@ const asked = () => {
       const headers = refusal.isOfElasticsearch ? { 'x-elastic-product': 'Elasticsearch' } : {}
       return { statusCode: answer ? 200 : refusal.status, body, headers }
     },
-    otherNodes: 0,
     observe: () => undefined,
     elapsed: () => 0,
   })
@@ -220,7 +216,6 @@ test('a search and a read by id send the routing of their documents, or no routi
       asked.push(request)
       return { statusCode: 200, body: Readable.from([Buffer.from('{}')]) }
     },
-    otherNodes: 0,
     observe: () => undefined,
     elapsed: () => 0,
   })

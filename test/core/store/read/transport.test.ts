@@ -22,12 +22,12 @@ test('repeats a request once if its key is refused and the file has another one 
   const client = { transport: { request }, connectionPool: {} } as unknown as Client
   const transport = createTransport(
     client,
+    0,
     createCredentials(() => ({ apiKey: key })),
   )
   const ask = async () => {
     const { signal } = new AbortController()
-    const options = { asStream: true, meta: true, maxRetries: 0, headers: {}, signal } as const
-    return (await transport({ method: 'GET', path: '/' }, options)).statusCode
+    return (await transport({ method: 'GET', path: '/' }, signal)).statusCode
   }
   expect(await ask()).toBe(401)
   key = 'second'
@@ -63,11 +63,9 @@ const createNodes = (statuses: Record<string, number | 'silent' | 'refusing'>, t
   onTestFinished(() => client.close())
   let clock = 0
   const credentials = createCredentials(() => ({ apiKey: token() }))
-  const transport = createTransport(client, credentials, () => ++clock)
-  const read = async (path = '/', { signal } = new AbortController()) => {
-    const options = { asStream: true, meta: true, maxRetries: urls.length - 1, headers: {}, signal } as const
-    return (await transport({ method: 'GET', path }, options)).statusCode
-  }
+  const transport = createTransport(client, urls.length - 1, credentials, () => ++clock)
+  const read = async (path = '/', { signal } = new AbortController()) =>
+    (await transport({ method: 'GET', path }, signal)).statusCode
   /** Reads as often as there are nodes. Returns the names of those that were asked. */
   const askedNow = async () => {
     asked.length = 0
