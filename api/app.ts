@@ -35,7 +35,7 @@ import {
   usualShares,
 } from './access/permits.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
-import { answerAndLog, createRefusalLog, type Log, type ObserveRequest, traceRequest } from './answer/answer-and-log.ts'
+import { answerAndLog, createAdmitLine, type Log, type ObserveRequest, traceRequest } from './answer/answer-and-log.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
 import { type Audit, auditNothing, auditReads } from './audit/audit-reads.ts'
@@ -68,7 +68,7 @@ type ApiParts = {
   /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
   /** `main.ts` gives the usual ones; with TLS, fewer waits. */
-  readonly shares?: ShareLimits
+  readonly shareLimits?: ShareLimits
   /** Whether clients may keep answers; by default, also of `main.ts`, they may. */
   readonly mayStore?: boolean
   readonly budget: AnswerBudget
@@ -110,7 +110,7 @@ type Api = {
  * Puts the steps together. Opens no connection and does not listen: `main.ts` gives `listener` to `createApiServer`.
  */
 export const createApi = (parts: ApiParts): Api => {
-  const { prefix, log, elapsed, later = scheduleTimer } = parts
+  const { prefix, log, elapsed, later = scheduleTimer, shareLimits = usualShares } = parts
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   // The same reads: each reserves its bytes in the memory of its request before it asks.
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
@@ -129,12 +129,11 @@ export const createApi = (parts: ApiParts): Api => {
   // `lookup` and `remembered` are in core/reading/api-key-cache.ts.
   const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), indexChecks.check)
   const readServed = searchesPermitted(positions.readServedPositions, parts.elasticsearch.search, elapsed)
-  const limits = parts.shares ?? usualShares
-  const inFlightMax = limits.inFlightOfKey.permits
-  const shares = createShares(limits, later)
+  const inFlightMax = shareLimits.inFlightOfKey.permits
+  const shares = createShares(shareLimits, later)
   const admitKey = createAdmitKey(keys, createFailedLogins(elapsed, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
-  const admitLine = createRefusalLog(elapsed)
+  const admitLine = createAdmitLine(elapsed)
   const waitPermits = {
     // Each wait has a place in this queue for as long as it may wait: none is refused (WAIT_SEARCHES).
     toBegin: runPermitted(shares.waitSearches),
@@ -156,7 +155,7 @@ export const createApi = (parts: ApiParts): Api => {
     // The audit counts its lines apart from the log.
     .step(
       parts.audit
-        ? auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })
+        ? auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createAdmitLine(elapsed) })
         : auditNothing,
     )
     // Shows the id that `arrivedOf` gave. Adds the signal and the time limit.
@@ -191,7 +190,7 @@ export const createApi = (parts: ApiParts): Api => {
     )
     .step(limitInFlight(shares, () => parts.onRateLimited('under_way')))
     .step(requireRoute)
-    // Other routes pass.
+    // Holds a request for changes with `wait` until there may be one. Other requests pass.
     .step(waitForChange(CHANGES_ROUTE, watch, memory, elapsed))
     .step(shareReads(TOTALS_ROUTE, shares.readsOfOrganization, shares.totalsOfOrganization))
     // Adds `scope`, where the bytes of all reads count.
@@ -204,7 +203,7 @@ export const createApi = (parts: ApiParts): Api => {
     return answer(ctx)
   })
   // An error after the last step means that the connection broke while an answer was sent.
-  const admitBroken = createRefusalLog(elapsed)
+  const admitBroken = createAdmitLine(elapsed)
   app.on('error', (error: { code?: unknown }, { state, req }: Context<KnownSoFar>) => {
     if (state.key === undefined && admitBroken(addressOf(req)) === undefined) return
     log.say('info', 'an answer was not delivered', codeOf(error))

@@ -169,7 +169,7 @@ const start = async (): Promise<void> => {
     trustedProxies: settings.API_TRUSTED_PROXIES,
     publicUrl: settings.API_PUBLIC_URL,
     corsOrigins: settings.API_CORS_ORIGINS,
-    shares: tls === undefined ? usualShares : encryptedShares,
+    shareLimits: tls === undefined ? usualShares : encryptedShares,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,
     ...sealKeysOf(settings, elapsed),
@@ -188,6 +188,8 @@ const start = async (): Promise<void> => {
 
   metrics.watchUsage(api.usage)
 
+  const isStopping = () => stopping
+  const listener = closingConnections(api.listener, isStopping)
   const ages = createAges()
   /** Each answer of the admin port reads it, so that probes and scrapes draw the picture of the ages. */
   const readiness = async () => {
@@ -198,7 +200,7 @@ const start = async (): Promise<void> => {
   }
   metrics.watchReadiness(readiness)
   const server = createApiServer({
-    listener: closingConnections(api.listener, () => stopping),
+    listener,
     tls,
     newRequestId,
     onRefused: (requestId, code, address) => {
@@ -218,8 +220,8 @@ const start = async (): Promise<void> => {
   const admin = createAdminServer({
     readiness,
     ages,
-    isStopping: () => stopping,
-    api: tls === undefined ? closingConnections(api.listener, () => stopping) : undefined,
+    isStopping,
+    api: tls === undefined ? listener : undefined,
     now: Date.now,
     metrics: () => metrics.registry.metrics(),
     metricsType: metrics.registry.contentType,

@@ -8,7 +8,7 @@
  *   a parameter. A line never has a URL, a key, a record id, an amount or a message of a library. A span has the
  *   method, the pattern of the route, the status and the request id. It has no target, header, key, organization or
  *   record: others read the spans. An SDK is large, and each company has its own: none is here. A flood does not fill
- *   the log: requests without a valid key and those over a limit may be one. `createRefusalLog` limits their lines,
+ *   the log: requests without a valid key and those over a limit may be one. `createAdmitLine` limits their lines,
  *   which have the address of the client. An answered preflight request has none, which these would lack. Every other
  *   request has one line.
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
@@ -191,7 +191,7 @@ type Window = { readonly ends: number; lines: number }
  * every request.
  * @param elapsed milliseconds of a monotonic clock
  */
-export const createRefusalLog = (elapsed: () => number): AdmitLine => {
+export const createAdmitLine = (elapsed: () => number): AdmitLine => {
   const windows = new LRUCache<string, Window & { unlogged: number }>(lruOptions(ADDRESSES_REMEMBERED))
   const newWindow = (): Window => ({ ends: elapsed() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
   let all = newWindow()

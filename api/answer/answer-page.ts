@@ -151,7 +151,7 @@ export const entityTag = (what: string, position: ReadPosition, content: string)
 export const tagOf = (content: string | Buffer): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 const answer = (ctx: Context<Answering>, position: ReadPosition, etag: string, body: () => Buffer): void => {
-  if (needsBody(ctx, position, etag)) answerBody(ctx, body())
+  if (beginAnswer(ctx, position, etag)) answerBody(ctx, body())
 }
 
 /** As `answer`, with a body that is made in slices. */
@@ -161,11 +161,11 @@ export const answerLater = async (
   etag: string,
   body: () => Promise<Buffer>,
 ): Promise<void> => {
-  if (needsBody(ctx, position, etag)) answerBody(ctx, await body())
+  if (beginAnswer(ctx, position, etag)) answerBody(ctx, await body())
 }
 
-/** Sets the headers of an answer with records. Returns false after answering 304. */
-const needsBody = (ctx: Context<Answering>, position: ReadPosition, contentTag: string): boolean => {
+/** Sets the headers of an answer with records. Returns whether its body must follow: not if this answered 304. */
+const beginAnswer = (ctx: Context<Answering>, position: ReadPosition, contentTag: string): boolean => {
   const { isFixed, sealState } = ctx.state.form
   const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)
   ctx.set('ETag', etag)

@@ -3,7 +3,7 @@
  * Promises: a strict audit lets no answer with records out before its line is written; else an answer waits at most
  *   AUDIT_WAIT_MAX, and a late line is still written. A request has one line. An answer without a list of its records
  *   is a defect, and is not sent. Refusals have lines, too. Those without a valid key and those of a rate limit may be
- *   a flood; `createRefusalLog` limits their lines. A line has no name, amount or key. From the request it takes only
+ *   a flood; `createAdmitLine` limits their lines. A line has no name, amount or key. From the request it takes only
  *   well-formed ids, instants, and the name of a known method.
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.

@@ -208,7 +208,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'every refusal of a flood is logged',
-    inside: 'createRefusalLog',
+    inside: 'createAdmitLine',
     find: 'window.lines >= REFUSALS_LOGGED || ',
     replace: '',
   },

@@ -27,14 +27,14 @@ export const sealedMutants: readonly Mutant[] = [
   },
   {
     name: 'the entity tag stays when a text is erased',
-    inside: 'needsBody',
+    inside: 'beginAnswer',
     find: 'const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)',
     replace: 'const etag = contentTag',
     flow,
   },
   {
     name: 'an answer as of a change says immutable although it has a sealed text',
-    inside: 'needsBody',
+    inside: 'beginAnswer',
     find: 'const neverChanges = sealState === undefined && isFixed(etag, position.generation.name)',
     replace: 'const neverChanges = isFixed(etag, position.generation.name)',
     flow,

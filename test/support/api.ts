@@ -88,7 +88,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     counter: options.counter ?? createLocalCounter(rate),
     failuresPerAddress: options.failuresPerAddress ?? Number.POSITIVE_INFINITY,
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
-    shares: { ...usualShares, ...options.shares },
+    shareLimits: { ...usualShares, ...options.shares },
     ...(options.mayStore !== undefined && { mayStore: options.mayStore }),
     ...(options.corsOrigins && { corsOrigins: options.corsOrigins }),
     budget,

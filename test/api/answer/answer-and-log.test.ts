@@ -1,6 +1,6 @@
 /** The step that answers, counts and logs each request. */
 import { expect, test } from 'vitest'
-import { answerAndLog, createRefusalLog } from '../../../api/answer/answer-and-log.ts'
+import { answerAndLog, createAdmitLine } from '../../../api/answer/answer-and-log.ts'
 import type { KnownSoFar } from '../../../api/http/request.ts'
 import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../../api/limits.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
@@ -23,7 +23,7 @@ const created = () => {
     elapsed: () => time,
     random: () => 0,
     addressOf: () => '192.0.2.1',
-    admitLine: createRefusalLog(() => time),
+    admitLine: createAdmitLine(() => time),
   })
   /** Answers a request. @param outcome the error of the following steps, or the status of their answer */
   const run = async (outcome: Refusal | number, key?: KnownSoFar['key']): Promise<void> => {

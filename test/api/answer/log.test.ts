@@ -1,6 +1,6 @@
 import { context, propagation, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { createRefusalLog, traceRequest } from '../../../api/answer/answer-and-log.ts'
+import { createAdmitLine, traceRequest } from '../../../api/answer/answer-and-log.ts'
 import {
   ADDRESSES_REMEMBERED,
   REFUSALS_LOGGED,
@@ -11,7 +11,7 @@ import { createSpanRecorder } from '../../support/spans.ts'
 
 test('a flood from one address logs a few lines per window; the next window starts with the number of dropped lines', () => {
   let time = 0
-  const admit = createRefusalLog(() => time)
+  const admit = createAdmitLine(() => time)
   const flood = Array.from({ length: 1_000 }, () => admit('192.0.2.1'))
   expect(flood.filter(line => line !== undefined)).toEqual(Array(REFUSALS_LOGGED).fill({ unlogged: 0 }))
   expect(admit('192.0.2.2')).toEqual({ unlogged: 0 })
@@ -20,7 +20,7 @@ test('a flood from one address logs a few lines per window; the next window star
 })
 
 test('a flood from very many addresses logs a bounded number of lines', () => {
-  const admit = createRefusalLog(() => 0)
+  const admit = createAdmitLine(() => 0)
   const addresses = Array.from(
     { length: 2 * ADDRESSES_REMEMBERED },
     (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
