@@ -10,7 +10,7 @@
  */
 
 import { Unanswered } from '../../core/runtime/index.ts'
-import { AnswerTooLong, type Coverage, type SearchAnswer } from '../../core/store/index.ts'
+import { AnswerTooLong, type SearchAnswer } from '../../core/store/index.ts'
 import { keptIdIn, ownFieldsOf } from '../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../schemas/stored/layout.ts'
 import { CommandError } from '../failures.ts'
@@ -24,7 +24,7 @@ import {
 } from '../limits.ts'
 import type { Document, Fields } from './as-of.ts'
 import { type RetryContext, withRetries } from './read-retries.ts'
-import { hasFailedShards, wholeAnswer } from './shards.ts'
+import { refreshAll, wholeAnswer } from './shards.ts'
 import { countFitting } from './sizes.ts'
 
 /** Longer than the retries of a page. `search.max_keep_alive` of the cluster must permit it. */
@@ -48,11 +48,7 @@ export async function* scan<Source extends Fields = Fields>(
   const { send } = reading
   const routed = routing === undefined ? {} : { routing }
   // Elasticsearch stops the periodic refresh of an index that nobody searches.
-  await withRetries(reading, async () => {
-    const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
-    // A shard that is not refreshed lacks its last documents. Two generations that both lack them would look equal.
-    if (hasFailedShards(refreshed)) throw new Unanswered('elasticsearch', 503)
-  })
+  await refreshAll(index, reading)
   const opened = await withRetries(reading, () =>
     send<{ readonly id: string }>({
       method: 'POST',

@@ -3,10 +3,12 @@
  * or a count too low.
  */
 import type { GenerationBody } from '../../core/log/index.ts'
+import { Unanswered } from '../../core/runtime/index.ts'
 import { type Answer, assertSameIndices, type Coverage, causeType } from '../../core/store/index.ts'
 import { missingAmong } from '../../schemas/stored/shard-ids.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
+import { type RetryContext, withRetries } from './read-retries.ts'
 
 type Recorded = Pick<GenerationBody, 'generation' | 'indices' | 'shards' | 'lost'>
 
@@ -77,10 +79,20 @@ export const assertRefreshed = (what: string, answer: Answer<Coverage>): void =>
   if (!isRefreshed(answer)) throw notWhole(what, answer)
 }
 
+/**
+ * Refreshes before all documents are read, again if a shard is away: without its last documents, two generations that
+ * both lack them would look equal. Of a missing index, the read that follows tells.
+ * @throws Unanswered, NotWhole
+ */
+export const refreshAll = (indices: string, reading: RetryContext): Promise<void> =>
+  withRetries(reading, async () => {
+    const refreshed = await reading.send<Coverage>({ method: 'POST', path: `/${indices}/_refresh` })
+    if ((refreshed.body._shards?.failed ?? 0) > 0) throw new Unanswered('elasticsearch', 503)
+    if (refreshed.status !== 404) assertRefreshed(indices, refreshed)
+  })
+
 const notWhole = (what: string, { status, body }: Answer): NotWhole => {
   const got = [status, causeType(body)].filter(part => part !== undefined).join(', ')
   const why = status === 200 ? 'a shard is away, or the time was up' : `Elasticsearch answers ${got}`
   return new NotWhole(`${what} cannot be read whole: ${why}`)
 }
-
-export const hasFailedShards = ({ body }: Answer<Coverage>): boolean => (body._shards?.failed ?? 0) > 0

@@ -7,14 +7,13 @@
  * Can go wrong: Elasticsearch is away (retries); a shard does not answer (the command ends).
  */
 
-import { Unanswered } from '../../core/runtime/index.ts'
-import type { Coverage, DocumentVersion, SearchAnswer } from '../../core/store/index.ts'
+import type { DocumentVersion, SearchAnswer } from '../../core/store/index.ts'
 import { KEYS_PARTITION, partitionOf } from '../../schemas/partition.ts'
 import { keptIdIn } from '../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout, IndexKind } from '../../schemas/stored/layout.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
 import { cannotOpen, KEEP_ALIVE } from '../documents/scan.ts'
-import { hasFailedShards, wholeAnswer } from '../documents/shards.ts'
+import { refreshAll, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { LEFTOVERS_PAGE } from '../limits.ts'
 
@@ -39,10 +38,7 @@ export async function* findLeftovers(
 ): AsyncGenerator<LeftoversPage> {
   const { send } = reading
   const indices = layout.indices.join()
-  await withRetries(reading, async () => {
-    const refreshed = await send<Coverage>({ method: 'POST', path: `/${indices}/_refresh` })
-    if (hasFailedShards(refreshed)) throw new Unanswered('elasticsearch', 503)
-  })
+  await refreshAll(indices, reading)
   const opened = await withRetries(reading, () =>
     send<{ readonly id: string }>({ method: 'POST', path: `/${indices}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
   )

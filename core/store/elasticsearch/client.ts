@@ -84,6 +84,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
     } as const
     try {
       const { statusCode, body: answer } = await client.transport.request<Body>(params, options)
+      if (statusCode >= 300) throw new Unanswered('elasticsearch', statusCode, 'a redirect of a proxy')
       if (written !== undefined) assertNoPipeline(written, answer as BulkItem['index'])
       return { status: statusCode, body: answer }
     } catch (error) {
@@ -100,9 +101,8 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
         throw new Unanswered('elasticsearch', status, 'without the header x-elastic-product')
       assertPipelineExists(path.split('/')[1] ?? '', answer)
       if (returnedStatuses.has(status)) return { status, body: answer }
-      if (status === 401 || status === 403) {
+      if (status === 401 || status === 403)
         throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })
-      }
       const what = `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`
       throw new StopError('write_refused', what, { status, isOfElasticsearch: isOfElasticsearch(error) })
     }

@@ -18,6 +18,7 @@ const indexOf = (
   sizes: readonly number[],
   fail: (search: Search, size: number) => void = () => undefined,
   unrefreshed = 0,
+  refused?: number,
 ) => {
   const answered: number[] = []
   let [open, pauses] = [0, 0]
@@ -25,6 +26,7 @@ const indexOf = (
     if (path.endsWith('/_pit') && method === 'POST') open++
     if (path === '/_pit' && method === 'DELETE') open--
     if (path.endsWith('/_refresh') && unrefreshed-- > 0) return { status: 200, body: { _shards: { failed: 1 } } }
+    if (path.endsWith('/_refresh')) return { status: refused ?? 200, body: { _shards: { failed: 0 } } }
     if (path !== '/_search') return { status: 200, body: { id: 'pit' } }
     const search = body as Search
     const from = (search.search_after?.[0] ?? -1) + 1
@@ -107,6 +109,22 @@ test('an index with a failed refresh is refreshed again; if it always fails, the
   const never = indexOf([10, 10], undefined, Number.POSITIVE_INFINITY)
   await expect(never.read()).rejects.toThrow(Unanswered)
   expect(never.answered).toEqual([])
+})
+
+test('a scan, and a search for leftovers, take no other answer than 200 for a refresh; of a missing index the read tells', async () => {
+  for (const status of [302, 400, 413]) {
+    const { read, answered } = indexOf([10], undefined, 0, status)
+    await expect(read()).rejects.toThrow(`i cannot be read whole: Elasticsearch answers ${status}`)
+    expect(answered).toEqual([])
+    const send = sending(async () => ({ status, body: {} }))
+    const layout = layoutOf('c', { generation: 'g1', topic: 't', layout: 2 })
+    const leftovers = findLeftovers({ layout, isOfKeys: false }, [0], { send, sleep: async () => undefined })
+    await expect(leftovers.next()).rejects.toThrow(`cannot be read whole: Elasticsearch answers ${status}`)
+  }
+  const gone = sending(async () => ({ status: 404, body: {} }))
+  const target = { index: 'i', routing: undefined, filters: [], records: [] }
+  const read = scan(target, { send: gone, sleep: async () => undefined }).next()
+  await expect(read).rejects.toThrow('i cannot be read: Elasticsearch answers 404')
 })
 
 test('the scan ends if it gets other documents than those whose sizes it read', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Coverage } from '../../../core/store/elasticsearch/answers.ts'
-import { assertRefreshed, hasFailedShards, wholeAnswer } from '../../../tools/documents/shards.ts'
+import { assertRefreshed, wholeAnswer } from '../../../tools/documents/shards.ts'
 
 test.each([
   [true, 200, { _shards: { failed: 0 } }],
@@ -47,11 +47,4 @@ test.each([
   expect(() => wholeAnswer('payouts', { status: 400, body })).toThrow(
     /^payouts cannot be read whole: Elasticsearch answers 400, too_many_buckets_exception$/,
   )
-})
-
-test('shards have failed only if the answer has their number, whatever its status', () => {
-  expect(hasFailedShards({ status: 503, body: { _shards: { failed: 2 } } })).toBe(true)
-  expect(hasFailedShards({ status: 200, body: { _shards: { failed: 0 } } })).toBe(false)
-  const refused: object = { error: {} }
-  expect(hasFailedShards({ status: 404, body: refused })).toBe(false)
 })

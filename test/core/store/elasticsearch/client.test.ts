@@ -218,6 +218,17 @@ describe('the answer of a server', () => {
     await expect(answering(502, html, '<html>', asked)).rejects.toThrow(new Unanswered('elasticsearch', 502))
   })
 
+  test.each([301, 302, 307])(
+    'with status %i is a redirect of a proxy, also if the question is optional',
+    async status => {
+      const redirect = { ...html, location: '/maintenance' }
+      for (const isOptional of [false, true])
+        await expect(answering(status, redirect, '<html>', { ...request, isOptional })).rejects.toThrow(
+          new Unanswered('elasticsearch', status, 'a redirect of a proxy'),
+        )
+    },
+  )
+
   test('with status 413 counts also if a proxy refuses the request', async () => {
     expect(await answering(413, html, '<html>')).toMatchObject({ status: 413 })
   })
