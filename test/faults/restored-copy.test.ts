@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import type { PastPositionsDocument } from '../../schemas/stored/documents.ts'
+import { indexOf, type PastPositionsDocument } from '../../schemas/stored/documents.ts'
+import { generationIndices } from '../../schemas/stored/mappings.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { dataOf, keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../support/events.ts'
 import { rebuildUnder } from '../support/other-rules-processes.ts'
@@ -85,7 +86,7 @@ const start = async (
 
 const ask = async (path: string) =>
   (await fetch(`${services.elasticsearch.address}${path}`)).json() as Promise<{
-    readonly snapshots: readonly { readonly start_time: string }[]
+    readonly snapshots: readonly { readonly start_time: string; readonly state: string }[]
     readonly hits: { readonly hits: readonly Past[] }
   }>
 type Past = { readonly _id: string; readonly _source: PastPositionsDocument }
@@ -180,6 +181,33 @@ test('restored indices go back to positions from before the snapshot, and become
   expect(await statusWith(api, revoked)).toBe(401)
   expect(await everythingProjected(prefix)).toEqual(projected)
   expect(next.exit()).toBeUndefined()
+})
+
+test('rewind refuses a shard that a partial snapshot lacks: Elasticsearch restores it empty, and adopt reads all again', async t => {
+  const its = await start(t, agePastPositions)
+  const { topics, prefix, projector, api, kept, projected, projection } = its
+  await projector.stop()
+  // A shard that no node has is not in the snapshot. Elasticsearch never gives up one that has documents.
+  const index = indexOf(prefix, 'g1', 'payouts')
+  const made = generationIndices(prefix, { generation: 'g1', layout: 3 }, { shards: 1 })[index] ?? expect.fail(index)
+  await call('DELETE', `/${index}`)
+  const settings = { index: { ...made.settings, 'routing.allocation.require._name': 'nowhere' } }
+  await call('PUT', `/${index}?wait_for_active_shards=0`, { mappings: made.mappings, settings })
+  const body = { indices: `${prefix}-*`, include_global_state: false, partial: true }
+  await call('PUT', `/_snapshot/${prefix}/part?wait_for_completion=true`, body)
+  const [snapshot] = (await ask(`/_snapshot/${prefix}/part`)).snapshots
+  expect(snapshot).toMatchObject({ state: 'PARTIAL' })
+  await call('DELETE', `/${(await indicesOf(prefix)).join()}`)
+  const ignored = ['index.routing.allocation.require._name']
+  const restored = { ...body, ignore_index_settings: ignored }
+  await call('POST', `/_snapshot/${prefix}/part/_restore?wait_for_completion=true`, restored)
+
+  const refused = await projection('rewind', '--snapshot-start', snapshot?.start_time ?? '')
+  expect(refused).toMatchObject({ code: 1, said: expect.stringContaining(`the shard ${index}/0 began empty`) })
+  expect(await projection('adopt')).toMatchObject({ code: 0 })
+  await untilCaughtUp(await startProjector(t, { topics, prefix }))
+  await eventually(async () => expect(await statusWith(api, kept, '/reps/rep_2')).toBe(200))
+  expect(await everythingProjected(prefix)).toEqual(projected)
 })
 
 test('a projector stops when its indices are restored while it runs', async t => {

@@ -86,8 +86,15 @@ export type Restart = {
   readonly positions?: PastPositions['partitions']
 }
 
-/** @param lost a shard that lost documents, without a restore */
-export type RestartOf = (identity: GenerationBody, lost: string | undefined) => Promise<Restart>
+/**
+ * @param lost a shard that lost documents, without a restore
+ * @param replaced indices of other ids than recorded
+ */
+export type RestartOf = (
+  identity: GenerationBody,
+  lost: string | undefined,
+  replaced: readonly string[],
+) => Promise<Restart>
 
 const fromFirstRecord = async (): Promise<Restart> => ({ said: 'from the first record' })
 
@@ -327,8 +334,9 @@ const checkIndices = async (
   const shards = await readShardIds(Object.keys(ids), { request, prefix }, identity.shards === undefined)
   const isSame = (index: string): boolean => identity.indices?.[index] === ids[index]
   const lost = lostAmong(identity.shards, shards, isSame) ?? identity.lost
-  if (Object.keys(ids).every(isSame) && lost === undefined) return undefined
-  const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity, lost)
+  const replaced = Object.keys(ids).filter(index => !isSame(index))
+  if (replaced.length === 0 && lost === undefined) return undefined
+  const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity, lost, replaced)
   await refuseWithoutFollowed(identity, restart, context)
   return { identity, stored, ids, shards, restart }
 }

@@ -41,14 +41,18 @@ export const rewind = async (
   return exitCodes.done
 }
 
-/** Returns the restart before a time. @throws CommandError if no past positions are old enough, or a shard was lost */
+/**
+ * Returns the restart before a time.
+ * @throws CommandError if no past positions are old enough, a shard was lost, or a shard was restored empty
+ */
 const restartBefore =
   (snapshotStart: number, context: KafkaContext): RestartOf =>
-  async (identity, lost) => {
+  async (identity, lost, replaced) => {
     if (lost !== undefined) {
       const what = `the shard ${lost} lost documents of any age: no positions of the past are right for it`
       throw new CommandError(`${what}; to read all again: npx commission projection adopt`)
     }
+    await refuseEmptyShards(replaced, context)
     const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, context)
     if (past !== undefined) {
       await refuseAboveStored(identity, past, context)
@@ -62,6 +66,31 @@ const restartBefore =
     const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
     throw new CommandError(`${wanted}; to read it again from the first record: npx commission projection adopt`)
   }
+
+type Recovery = { readonly id: number; readonly type: string; readonly primary: boolean }
+type Recoveries = Readonly<Record<string, { readonly shards: readonly Recovery[] } | undefined>>
+
+/**
+ * A snapshot that is not whole (`PARTIAL`) lacks shards, which `partial: true` restores empty. So does an index that
+ * somebody made anew. Once its node has started again, Elasticsearch does not tell how a shard began.
+ * @param replaced indices that are not the recorded ones. Those that a projector made began empty, too
+ * @throws CommandError
+ */
+const refuseEmptyShards = async (replaced: readonly string[], { send }: KafkaContext): Promise<void> => {
+  const fields = ['id', 'type', 'primary'].map(field => `*.shards.${field}`)
+  const { status, body } = await send<Recoveries>({
+    method: 'GET',
+    path: `/${replaced.join()}/_recovery`,
+    query: { filter_path: fields.join() },
+  })
+  if (status !== 200) throw new CommandError(`${replaced.join()}: Elasticsearch answers ${status} to _recovery`)
+  for (const [index, found] of Object.entries(body)) {
+    const empty = found?.shards.find(({ type, primary }) => primary && type === 'EMPTY_STORE')
+    if (empty === undefined) continue
+    const what = `the shard ${index}/${empty.id} began empty: the snapshot lacks it (its state is PARTIAL), or the index was made anew`
+    throw new CommandError(`${what}; to read all again: npx commission projection adopt`)
+  }
+}
 
 /**
  * Positions go back only by `adopt` and `rewind`. If they went back further than to these, documents before these may

@@ -8,7 +8,6 @@ import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { rewind } from '../../../tools/generations/rewind.ts'
 import { upgradeKeys } from '../../../tools/generations/upgrade-keys.ts'
-import { firstToRemove } from '../../../tools/leftovers/written.ts'
 import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
 import { definedIndices, indexAnswer, isRead, primariesAnswer, sending, withPipeline } from '../../support/answering.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
@@ -51,6 +50,7 @@ const given = (
   ends = [50, 50],
   hits: readonly { readonly _index: string }[] = [],
   definitions = allDefined,
+  begun: Readonly<Record<string, string>> = {},
 ) => {
   const bodies = new Map<string, object>([
     ['live', { generation: 'g1', kept: ['g1', 'g2'] }],
@@ -86,7 +86,14 @@ const given = (
       return { status: 200, body: { items: ids.map(_id => ({ delete: { _index: 'p-control', _id, status: 200 } })) } }
     }
     // Unless given otherwise, no document is at or after a position.
-    if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: first } }
+    if (operation === '_refresh') return { status: 200, body: { _shards: { failed: 0 } } }
+    if (operation === '_pit') return { status: 200, body: { id: first } }
+    if (operation === '_recovery') {
+      // A copy came from its primary.
+      const copy = { id: 0, type: 'EMPTY_STORE', primary: false }
+      const shardsOf = (name: string) => [copy, { id: 0, type: begun[name] ?? 'SNAPSHOT', primary: true }]
+      return { status: 200, body: Object.fromEntries(first.split(',').map(name => [name, { shards: shardsOf(name) }])) }
+    }
     if (first === '_search') {
       const { id: pit } = (body as { pit: { id: string } }).pit
       const inIt = hits.filter(({ _index }) => pit.split(',').includes(_index))
@@ -284,6 +291,24 @@ test('if the topic of keys has lost records, the command says that their revocat
   )
 })
 
+test('a shard that was restored empty, because the snapshot lacks it, is named before anything changes, and adopt is right', async () => {
+  const past = { 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 21) }
+  const begunIn = (...begun: string[]) =>
+    given(past, undefined, [], allDefined, Object.fromEntries(begun.map(name => [name, 'EMPTY_STORE'])))
+  const { written, rewind, adopt, bodies } = begunIn('p-g1-chains')
+  await expect(rewind()).rejects.toThrow(
+    'the shard p-g1-chains/0 began empty: the snapshot lacks it (its state is PARTIAL), or the index was made anew; to read all again: npx commission projection adopt',
+  )
+  expect(written).toEqual([])
+  await adopt()
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 0 })
+  const spare = begunIn('p-g2-reps')
+  expect(await spare.rewind()).toBe(0)
+  expect(spare.said.join()).toContain('g2 is skipped: the shard p-g2-reps/0 began empty')
+  // They are read again from the first record.
+  expect(await begunIn('p-api-keys').rewind()).toBe(0)
+})
+
 test('past positions above a stored one are refused: documents before them may be gone', async () => {
   const { written, rewind } = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(20) })
   await expect(rewind()).rejects.toThrow(
@@ -371,16 +396,4 @@ test('without a record that the log has, all documents are left over while a par
     await adopt().catch(() => undefined)
     expect(said.join().includes('g1 has documents at or after its positions')).toBe(isLeft)
   }
-})
-
-test('while a partition is read again, the last written record says whether its documents are of the log', async () => {
-  const position = { ...positionOf(20), serve_from: 45 }
-  const at = (offset: number) => ({ offset, sha256: 'a' })
-  const [isOfLog, isOfOther] = [async () => true, async () => false]
-  expect(await firstToRemove('g1', position, at(30), isOfLog)).toBe(45)
-  expect(await firstToRemove('g1', position, at(30), isOfOther)).toBe(20)
-  // It is of what was read again already.
-  expect(await firstToRemove('g1', position, at(19), isOfLog)).toBe(20)
-  expect(await firstToRemove('api-keys', position, at(30), isOfLog)).toBe(20)
-  expect(await firstToRemove('g1', positionOf(20), at(30), isOfLog)).toBe(20)
 })
