@@ -265,6 +265,20 @@ export const clusterSettingRules: readonly SettingRule[] = [
     isFine: lastsAtLeast(900_000),
     reason: 'commands that read or compare all documents would be refused',
   },
+  {
+    setting: 'xpack.security.audit.logfile.events.emit_request_body',
+    consequence: 'warn',
+    expected: 'false',
+    isFine: is('false'),
+    reason: 'the audit log of Elasticsearch can have the bodies of requests, in which names and pay are',
+  },
+  {
+    setting: 'logger.org.elasticsearch.http.HttpBodyTracer',
+    consequence: 'warn',
+    expected: 'no TRACE',
+    isFine: value => !['trace', 'all'].includes(`${value}`.toLowerCase()),
+    reason: 'nodes can log the bodies of requests and answers, in which names and pay are',
+  },
 ]
 
 export type FoundSetting = {

@@ -94,3 +94,18 @@ test.for([
   // A clock and a disk of each node.
   expect(found.slice(1).map(one => one.outcome)).toEqual(Array.from({ length: 2 * masters }, () => 'ok'))
 })
+
+test.for([
+  ['xpack.security.audit.logfile.events.emit_request_body', 'true', ['false']],
+  ['logger.org.elasticsearch.http.HttpBodyTracer', 'TRACE', ['INFO', 'debug', 'null']],
+] as const)('%s of %s is a warning: pay would be in the logs of Elasticsearch', async ([setting, value, fine]) => {
+  const found = async (got: string) => {
+    const settings = { defaults: {}, persistent: {}, transient: { [setting]: got } }
+    const all = await checkNodes(answering({ '/_nodes/stats/fs': { nodes: {} }, '/_cluster/settings': settings }))
+    return all.filter(({ check }) => check === `Elasticsearch: ${setting}`)
+  }
+  expect(await found(value)).toMatchObject([
+    { outcome: 'warning', detail: expect.stringContaining('bodies of requests') },
+  ])
+  for (const one of fine) expect(await found(one)).toEqual([])
+})
