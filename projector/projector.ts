@@ -157,6 +157,7 @@ const createStarter =
         streamLog: kafkaLog(options, { ...ours, admin }),
         freshnessMs: settings.FRESHNESS_MS,
         balances: BALANCES,
+        keepsTemplate: true,
         fail,
         ...hooks,
       })

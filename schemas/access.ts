@@ -123,7 +123,7 @@ const everything = [control, keys, parkedKeys, ofGenerations(kinds)]
 
 const monitor = {
   privilege: 'monitor',
-  reason: 'reads the id of the cluster, its health and its clock',
+  reason: 'reads the id of the cluster, its health, its clock and its index templates',
 } as const
 /** A command compares all indices of a generation with those that a projector recorded, read by it or not. */
 const compares = {
@@ -144,7 +144,10 @@ export const identities = {
     elasticsearch: {
       cluster: [
         monitor,
-        { privilege: 'manage_index_templates', reason: 'forbids that Elasticsearch creates indices automatically' },
+        {
+          privilege: 'manage_index_templates',
+          reason: 'forbids, at its start and every 10 s, that Elasticsearch creates indices automatically',
+        },
       ],
       indices: [
         {

@@ -5,12 +5,7 @@
  * Can go wrong: each StopError with which a projector would end now.
  */
 import type { Stream } from '../../schemas/events.ts'
-import {
-  API_KEYS_GENERATION,
-  controlIndexOf,
-  FIRST_GENERATION,
-  templateNameOf,
-} from '../../schemas/stored/documents.ts'
+import { API_KEYS_GENERATION, controlIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import { RULES_VERSION } from '../ledger/index.ts'
 import {
   assertNotTruncated,
@@ -36,6 +31,7 @@ import {
   indicesOf,
   inspectGeneration,
   inspectIndices,
+  inspectTemplate,
   installationOf,
   layoutOfNew,
   listIndices,
@@ -71,13 +67,16 @@ type Common = {
   readonly told: readonly ToldSetting[]
   /** The check of index templates of others could not read this. */
   readonly unread: UnreadOfAutoCreate | undefined
+  /** Why Elasticsearch could create an index of ours now. A start mends it. */
+  readonly unguarded?: string | undefined
 }
 
 /** Inspects what all generations share: template, control index, live generation. */
 export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   const { request, prefix } = steps
-  await putTemplate({ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }, steps)
-  const unread = await assertNoAutoCreate(steps, layoutOfNew({ shards: 1 }))
+  await putTemplate(steps, true)
+  const ofNew = layoutOfNew({ shards: 1 })
+  const unread = await assertNoAutoCreate(steps, ofNew)
   const names = [...(await listIndices(steps)).keys()]
   const [control, definition] = controlDefinition(prefix)
   await assertSeesAll([control], { request })
@@ -88,16 +87,15 @@ export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   const told = await inspectIndices({ [control]: definition }, request)
   await assertLiveNotLost(names, steps)
   const generations = await readGenerations(steps)
-  if (generations !== undefined) return { generations, told, unread }
+  const unguarded = await inspectTemplate(steps, ofNew)
+  if (generations !== undefined) return { generations, told, unread, unguarded }
   // An earlier first start was interrupted, or an index of ours has been made by somebody else.
   const ofFirst = [
-    ...Object.entries(
-      indicesOf({ generation: FIRST_GENERATION, ...layoutOfNew({ shards: 1 }) }, { prefix, shards: 1 }),
-    ),
+    ...Object.entries(indicesOf({ generation: FIRST_GENERATION, ...ofNew }, { prefix, shards: 1 })),
     ...Object.entries(indicesOf({ generation: API_KEYS_GENERATION }, { prefix, shards: 1 })),
   ].filter(([name]) => names.includes(name))
   const ofOthers = await inspectIndices(Object.fromEntries(ofFirst), request)
-  return { generations, told: [...told, ...ofOthers], unread }
+  return { generations, told: [...told, ...ofOthers], unread, unguarded }
 }
 
 type Inspected = { readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }

@@ -69,7 +69,13 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
-export { assertNoAutoCreate, type UnreadOfAutoCreate } from './generations/index-templates.ts'
+export {
+  assertNoAutoCreate,
+  inspectTemplate,
+  keepTemplate,
+  putTemplate,
+  type UnreadOfAutoCreate,
+} from './generations/index-templates.ts'
 export {
   assertSameIndices,
   assertSeesAll,
@@ -100,7 +106,6 @@ export {
   prepareCommon,
   prepareControl,
   prepareGeneration,
-  putTemplate,
   readPositions,
   rulesChanged,
 } from './generations/prepare.ts'

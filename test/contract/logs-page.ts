@@ -76,6 +76,7 @@ const meanings: Readonly<Record<string, string>> = {
   sent: 'documents that were sent',
   signal: 'signal that ends the process',
   status: 'HTTP status: in `answered` that of the API, for a stop code that of Elasticsearch',
+  template: 'index template of Elasticsearch',
   their_prefix: 'index prefix of the other installation',
   timestamp: 'time of a record in Kafka, in milliseconds since 1970',
   topic: 'topic of Kafka',

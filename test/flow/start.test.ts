@@ -1,6 +1,7 @@
 /** Starts and refused starts of the processes: one clear message, an exit code that is not 0, and nothing written. */
 import { createServer } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
+import { templateNameOf } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import {
@@ -221,6 +222,25 @@ describe('indices', () => {
       `${indexNamed(prefix, 'control')}: index.mapping.ignore_above: expected 256 or more, got 32`,
     )
     expect(message).toMatch(new RegExp(`index templates of others that apply to it: .*${name}`))
+  })
+
+  test('our index template is put back by a running projector, and by a rebuild, after somebody has deleted it', async t => {
+    const { topics, prefix, projector } = await startProjection(t, [repRecorded({ org_id: newId('org') })])
+    const template = `/_index_template/${templateNameOf(prefix)}`
+    const remove = async () => expect((await call('DELETE', template)).status).toBe(200)
+    await remove()
+    await eventually(async () => expect((await call('GET', template)).status).toBe(200))
+    expect(projector.lines()).toContainEqual(
+      expect.objectContaining({
+        template: templateNameOf(prefix),
+        msg: 'the index template of this prefix was put back',
+      }),
+    )
+    await projector.stop()
+    await remove()
+    const rebuilt = await runCommand(['projection', 'rebuild'], commandSettings(topics, prefix))
+    expect(rebuilt, rebuilt.said).toMatchObject({ code: 0 })
+    expect((await call('GET', template)).status).toBe(200)
   })
 
   test('indices that somebody hid belong to their generation: it is listed as whole, and dropped with them', async t => {

@@ -303,6 +303,24 @@ export const controlMutants: readonly Mutant[] = [
     flow: 'test/flow/closed-index.test.ts',
   },
   {
+    name: 'the index template is put at a start only',
+    inside: 'watchIndices',
+    find: 'if (keepsTemplate) await keepGuarded()',
+    replace: 'if (keepsTemplate) keptBefore = undefined',
+  },
+  {
+    name: 'a redirect of a proxy counts as an answer of Elasticsearch',
+    inside: 'createElasticsearch',
+    find: 'if (statusCode >= 300)',
+    replace: 'if (statusCode >= 400)',
+  },
+  {
+    name: 'a rewind takes a shard that was restored empty',
+    inside: 'refuseEmptyShards',
+    find: "primary && type === 'EMPTY_STORE'",
+    replace: "!primary && type === ''",
+  },
+  {
     name: 'a 404 of a proxy counts as an answer of Elasticsearch',
     inside: 'createElasticsearch',
     find: '!isOfElasticsearch(error)',

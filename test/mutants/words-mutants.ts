@@ -116,8 +116,8 @@ export const wordsMutants: readonly Mutant[] = [
   {
     name: 'the doctor creates the index template that it only asks about',
     inside: 'inspectCommon',
-    find: "{ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }",
-    replace: "{ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }",
+    find: 'putTemplate(steps, true)',
+    replace: 'putTemplate(steps)',
   },
   {
     name: 'the status of a projection at rest shows the time of its last record',

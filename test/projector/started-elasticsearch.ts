@@ -10,8 +10,8 @@ export class StartedElasticsearch {
   readonly indices = new Map<string, Index>()
   readonly documents = new Map<string, unknown>()
   readonly asked: string[] = []
-  /** Index templates of others. */
-  readonly templates: object[] = []
+  readonly templates: { readonly name: string; readonly index_template: object }[] = []
+  mayPutTemplates = true
   mayReadTemplates = true
   /** `action.auto_create_index`; undefined: the user may not read it. */
   autoCreateIndex: string | undefined = 'true'
@@ -37,7 +37,11 @@ export class StartedElasticsearch {
     const [, name = '', operation, id = ''] = path.split('/')
     if (name === '_index_template') {
       if (method === 'GET' && !this.mayReadTemplates) throw new StopError('access_refused', 'Elasticsearch answers 403')
-      return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
+      if (method === 'GET') return { status: 200, body: { index_templates: [...this.templates] } }
+      if (method !== 'PUT') return { status: this.templateStatus, body: {} }
+      if (!this.mayPutTemplates) throw new StopError('access_refused', 'Elasticsearch answers 403')
+      if (this.templateStatus === 200) this.putTemplate(operation ?? '', body as object)
+      return { status: this.templateStatus, body: {} }
     }
     if (path === '/_cluster/settings') {
       if (this.autoCreateIndex === undefined) throw new StopError('access_refused', 'Elasticsearch answers 403')
@@ -99,6 +103,16 @@ export class StartedElasticsearch {
       ? { status: 404, body: { found: false } }
       : { status: 200, body: { found: true, _source } }
   })
+
+  putTemplate(name: string, index_template: object): void {
+    this.deleteTemplate(name)
+    this.templates.push({ name, index_template })
+  }
+
+  deleteTemplate(name: string): void {
+    const at = this.templates.findIndex(template => template.name === name)
+    if (at >= 0) this.templates.splice(at, 1)
+  }
 
   #shardsOf(index: string): number {
     return Number(this.indices.get(index)?.settings.index.number_of_shards ?? 1)

@@ -23,6 +23,7 @@ const ROUTING_MISSING = { status: 400, error: { type: 'routing_missing_exception
 
 export class SimulatedElasticsearch {
   readonly indices = new Map<string, Index>()
+  readonly #templates = new Map<string, object | string>()
   readonly #clock: Clock
   readonly #faults: Faults
   readonly #coverage: Coverage
@@ -45,7 +46,7 @@ export class SimulatedElasticsearch {
     else if (isRead(request.bulk)) this.#readPrimaries(updatesIn(request.bulk), answer)
     else if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
     else if (first === '_mget') this.#multiGet(request.body as MultiGet, answer)
-    else if (first === '_index_template') answer({ status: 200, body: { acknowledged: true } })
+    else if (first === '_index_template') answer(this.#template(request, second))
     else if (second === '_search') answer(this.#search(first, request))
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
     else if (second === '_settings') answer(this.#settings(first))
@@ -55,6 +56,12 @@ export class SimulatedElasticsearch {
     // Without security it knows no such path.
     else if (first === '_security') answer({ status: 400, body: {} })
     else answer(this.#one(request, first, second, third))
+  }
+
+  #template({ method, body = {} }: Request, name: string): Answer {
+    if (method === 'PUT') this.#templates.set(name, body)
+    const found = [...this.#templates].map(([name, index_template]) => ({ name, index_template }))
+    return { status: 200, body: { index_templates: found } }
   }
 
   #one({ method, body, query }: Request, name: string, operation: string, id: string): Answer {

@@ -135,6 +135,7 @@ export class Projector {
         ...ours,
         streamLog: kafkaLog(options, { ...ours, admin }),
         balances: BALANCES,
+        keepsTemplate: true,
         fail: failOne,
         ...this.#rules(),
       })

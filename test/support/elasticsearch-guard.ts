@@ -103,7 +103,7 @@ const matches = (name: string, index: string): boolean => {
   return name.startsWith('/') ? new RegExp(`^(?:${name.slice(1, -1)})$`).test(index) : name === index
 }
 
-const MONITORED = /^\/(?:$|_cluster\/(?:health|settings)|_nodes\/)/
+const MONITORED = /^\/(?:$|_cluster\/(?:health|settings|state)|_nodes\/)/
 
 /** Returns undefined for an unknown request. */
 const neededFor = ({ method = '', url = '' }: IncomingMessage, body: Buffer): Needed[] | undefined => {

@@ -24,6 +24,9 @@ export const checkStart = async (attempt: Attempt, stepsOf: (signal: AbortSignal
     return [
       ...(common.generations === undefined ? [ok(CHECK, 'nothing is projected yet')] : []),
       ...(common.unread === undefined ? [] : [unreadFinding(common.unread)]),
+      ...(common.unguarded === undefined
+        ? []
+        : [warning(CHECK, common.unguarded, 'docs/access.md has the rights of a projector')]),
       ...common.told.map(settingFinding),
     ]
   })

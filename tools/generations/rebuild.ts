@@ -10,9 +10,12 @@ import {
   type KafkaAccess,
 } from '../../core/log/index.ts'
 import { type RebuildContext, rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
 import {
   changeGenerations,
   type Generations,
+  indicesOf,
+  keepTemplate,
   layoutOfNew,
   prepareGeneration,
   readGeneration,
@@ -58,11 +61,14 @@ export const rebuild = async (
     if (json) context.out(`${JSON.stringify({ generation: spare, live: (await readAll(context)).live })}\n`)
     return exitCodes.done
   }
-  await using stack = new AsyncDisposableStack()
-  const admin = await connectAdmin(context.kafka, stack)
   const { shards, replicas, routingPartitionSize, layout } = context
   const steps = { request: send, prefix, shards, replicas, routingPartitionSize, layout, rulesVersion }
   const trusted = await recordedIdentityOf((await readAll(context)).live, context)
+  const likeNew = indicesOf({ generation: trusted.generation, ...layoutOfNew(context) }, true, steps)
+  const unguarded = await keepTemplate(Object.keys(likeNew), steps, 'monitor')
+  if (unguarded instanceof StopError) throw unguarded
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
   // The parked records of a generation that is followed have the offsets of its topic.
   const follows = context.grown ? undefined : followedBy(rulesVersion, trusted)
   // Only a warning: nobody reads it yet, and `swap` refuses while a shard of the parked records cannot be compared.

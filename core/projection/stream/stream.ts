@@ -90,6 +90,8 @@ export type StreamContext = Retrying & {
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
+  /** Of a projector: it puts the index template back. The users of commands have not the right. */
+  readonly keepsTemplate?: boolean
   /** Limits throughput: waits before this many records are decided. Calls back again and again while it waits. */
   readonly pace?: ((records: number, onWaiting: () => void) => Promise<void>) | undefined
   /** Milliseconds between two refreshes. */

@@ -2,7 +2,7 @@
  * Index templates: ours keeps Elasticsearch from creating indices of ours automatically, unless one of others wins.
  * Elasticsearch uses the one with the highest priority of all that match the name of an index.
  */
-import { FIRST_GENERATION, templateNameOf } from '../../../schemas/stored/documents.ts'
+import { controlIndexOf, FIRST_GENERATION, templateNameOf } from '../../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices } from '../../../schemas/stored/mappings.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
@@ -21,7 +21,22 @@ type Steps = { readonly request: Ask; readonly prefix: string }
 /** It cannot be checked without it, and the user may not read it. */
 export type UnreadOfAutoCreate = 'index templates' | 'action.auto_create_index'
 
+/** @param isAsked only asks whether Elasticsearch would accept it. @throws StopError `index_unsuitable` */
+export const putTemplate = async ({ request, prefix }: Steps, isAsked = false): Promise<void> => {
+  const name = templateNameOf(prefix)
+  const { status } = await request({
+    ...(isAsked
+      ? { method: 'POST', path: `/_index_template/_simulate/${name}` }
+      : { method: 'PUT', path: `/_index_template/${name}` }),
+    body: templateOf(prefix),
+  })
+  if (status === 200) return
+  const others = await templatesThatApply(controlIndexOf(prefix), request)
+  throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template${others}`)
+}
+
 /**
+ * For a start, which puts our template.
  * @param ofNew the layout of a new generation
  * @returns what could not be read
  * @throws StopError `index_unsuitable` if a template of others wins, and lets Elasticsearch create an index of ours
@@ -30,33 +45,88 @@ export const assertNoAutoCreate = async (
   steps: Steps,
   ofNew: Pick<GenerationBody, 'layout'>,
 ): Promise<UnreadOfAutoCreate | undefined> => {
-  const { request, prefix } = steps
-  const all = await readTemplates(request)
-  if (all === undefined) return 'index templates'
-  const ours = templateNameOf(prefix)
-  const { priority } = templateOf(prefix)
+  const found = await findUnguarded(() => indexNames(steps, ofNew), true, steps)
+  if (found instanceof StopError) throw found
+  return found
+}
+
+/** Returns why Elasticsearch could create an index of ours automatically until a projector puts our template back. */
+export const inspectTemplate = async (
+  steps: Steps,
+  ofNew: Pick<GenerationBody, 'layout'>,
+): Promise<string | undefined> => {
+  const found = await findUnguarded(() => indexNames(steps, ofNew), false, steps)
+  return found instanceof StopError ? found.message : undefined
+}
+
+/**
+ * Asks whether Elasticsearch could create one of these indices automatically: the next bulk request would make an index
+ * anew that somebody deleted. If it could, puts our template back.
+ * @param right of the user who asks. Commands have only `monitor`, for which Elasticsearch collects all its metadata
+ * @returns the refusal `index_unsuitable` if this user may not put it back, or if a template of others wins
+ */
+export const keepTemplate = async (
+  indices: readonly string[],
+  steps: Steps,
+  right: Right = 'manage_index_templates',
+): Promise<StopError | 'put back' | undefined> => {
+  const names = async () => indices
+  const found = await findUnguarded(names, false, steps, right)
+  if (found === undefined || found === 'index templates') return undefined
+  try {
+    await putTemplate(steps)
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    return found instanceof StopError ? found : undefined
+  }
+  const left = await findUnguarded(names, true, steps, right)
+  return left instanceof StopError ? left : 'put back'
+}
+
+/** @param isPut whether our template counts as there, whatever is read: not every node has it at once */
+const findUnguarded = async (
+  indices: () => Promise<readonly string[]>,
+  isPut: boolean,
+  { request, prefix }: Steps,
+  right: Right = 'manage_index_templates',
+): Promise<StopError | UnreadOfAutoCreate | undefined> => {
+  const read = right === 'monitor' ? await readTemplatesOfState(request) : await readTemplates(request)
+  if (read === undefined) return 'index templates'
+  const ours = { name: templateNameOf(prefix), index_template: templateOf(prefix) }
+  const all = isPut ? [...read.filter(({ name }) => name !== ours.name), ours] : read
+  const guard = all
+    .filter(({ index_template }) => isGuard(index_template, prefix))
+    .reduce((highest, { index_template }) => Math.max(highest, priorityOf(index_template)), -1)
   const above = all
-    .filter(({ name, index_template }) => name !== ours && priorityOf(index_template) > priority)
+    .filter(({ index_template }) => priorityOf(index_template) > guard)
     .toSorted((a, b) => priorityOf(b.index_template) - priorityOf(a.index_template))
-  if (above.length === 0) return undefined
-  const names = await indexNames(steps, ofNew)
-  const unguarded = names.flatMap(index => {
+  const isGuarded = guard >= 0
+  if (isGuarded && above.length === 0) return undefined
+  const unguarded = (await indices()).flatMap(index => {
     const wins = above.find(({ index_template }) => appliesTo(index_template, index))
-    return wins === undefined || wins.index_template.allow_auto_create === false ? [] : [{ index, wins }]
+    const isSafe = wins === undefined ? isGuarded : wins.index_template.allow_auto_create === false
+    return isSafe ? [] : [{ index, wins }]
   })
   if (unguarded.length === 0) return undefined
   // A template that allows it overrides the setting of the cluster, which decides if the template does not say.
-  const allowed = unguarded.find(({ wins }) => wins.index_template.allow_auto_create)
+  const allowed = unguarded.find(({ wins }) => wins?.index_template.allow_auto_create)
   const setting = allowed ? undefined : await readAutoCreateIndex(request)
   if (setting === 'unread') return 'action.auto_create_index'
   const found = allowed ?? unguarded.find(({ index }) => createsAutomatically(String(setting), index))
   if (found === undefined) return undefined
-  const of = `index template ${found.wins.name}, with priority ${priorityOf(found.wins.index_template)}`
-  throw new StopError(
-    'index_unsuitable',
-    `${found.index}: ${of}, wins over ${ours}, with ${priority}: Elasticsearch could create it automatically`,
-  )
+  const { index, wins } = found
+  const could = 'Elasticsearch could create it automatically'
+  if (!isGuarded || wins === undefined) {
+    const what = `${index}: ${could}, because somebody deleted or changed the index template ${ours.name}`
+    return new StopError('index_unsuitable', `${what}; a projector with the right manage_index_templates puts it back`)
+  }
+  const of = `index template ${wins.name}, with priority ${priorityOf(wins.index_template)}`
+  return new StopError('index_unsuitable', `${index}: ${of}, wins over ${ours.name}, with ${guard}: ${could}`)
 }
+
+/** Whether it forbids that any index of the prefix is created automatically: ours, also of another version. */
+const isGuard = ({ index_patterns = [], allow_auto_create }: IndexTemplate, prefix: string): boolean =>
+  allow_auto_create === false && templateOf(prefix).index_patterns.every(one => [index_patterns].flat().includes(one))
 
 /** Returns the indices that projectors write: those of each active generation, or of the first one. */
 const indexNames = async (steps: Steps, ofNew: Pick<GenerationBody, 'layout'>): Promise<readonly string[]> => {
@@ -111,15 +181,25 @@ type IndexTemplate = {
 }
 type Named = { readonly name: string; readonly index_template: IndexTemplate }
 
+const templateFields = ['index_patterns', 'priority', 'allow_auto_create']
+
 /** Returns undefined if Elasticsearch does not tell them. */
 const readTemplates = async (request: Ask): Promise<readonly Named[] | undefined> => {
-  const fields = [
-    'name',
-    ...['index_patterns', 'priority', 'allow_auto_create'].map(field => `index_template.${field}`),
-  ]
+  const fields = ['name', ...templateFields.map(field => `index_template.${field}`)]
   const paths = fields.map(field => `index_templates.${field}`)
   const answer = await readAnswer<{ readonly index_templates?: readonly Named[] }>('/_index_template', paths, request)
   return answer && (answer.index_templates ?? [])
+}
+
+type Right = 'manage_index_templates' | 'monitor'
+type Metadata = { readonly index_template?: { readonly index_template?: Readonly<Record<string, IndexTemplate>> } }
+
+/** The same, as `monitor` permits. */
+const readTemplatesOfState = async (request: Ask): Promise<readonly Named[] | undefined> => {
+  const paths = templateFields.map(field => `metadata.index_template.index_template.*.${field}`)
+  const answer = await readAnswer<{ readonly metadata?: Metadata }>('/_cluster/state/metadata', paths, request)
+  const found = Object.entries(answer?.metadata?.index_template?.index_template ?? {})
+  return answer && found.map(([name, index_template]) => ({ name, index_template }))
 }
 
 /** Returns undefined if Elasticsearch does not answer with it. */

@@ -13,7 +13,6 @@ import {
   type LiveDocument,
   type PositionDocument,
   positionId,
-  templateNameOf,
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import { storedNameOf } from '../../../schemas/stored/live-names.ts'
@@ -26,10 +25,10 @@ import {
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../ledger/index.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
-import { type Ask, errorType, type Request } from '../elasticsearch/client.ts'
+import { type Ask, errorType } from '../elasticsearch/client.ts'
 import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting } from './check-index.ts'
-import { assertNoAutoCreate, templateOf, templatesThatApply } from './index-templates.ts'
+import { assertNoAutoCreate, putTemplate, templatesThatApply } from './index-templates.ts'
 import {
   assertSameIndices,
   assertSeesAll,
@@ -60,25 +59,10 @@ export type PrepareSteps = {
 
 /** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
-  const { prefix, layout } = steps
-  await putTemplate({ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }, steps)
+  const { layout } = steps
+  await putTemplate(steps)
   await assertNoAutoCreate(steps, layoutOfNew({ layout, shards: 1 }))
   await assertLiveNotLost(await prepareControl(steps), steps)
-}
-
-/** The same request to another path only asks whether Elasticsearch would accept the template. */
-export const putTemplate = async (
-  { method, path }: Pick<Request, 'method' | 'path'>,
-  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<void> => {
-  const { status } = await request({
-    method,
-    path,
-    body: templateOf(prefix),
-  })
-  if (status === 200) return
-  const others = await templatesThatApply(controlIndexOf(prefix), request)
-  throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template${others}`)
 }
 
 /** @throws StopError `index_missing` */

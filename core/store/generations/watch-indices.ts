@@ -2,17 +2,20 @@
  * Watches the indices of a stream while it runs. In: its generation. Out: nothing, until the signal.
  * Promises: every IDENTIFY_INTERVAL_MS the indices are those that were recorded, with the mappings of this version and
  *   without a setting with which documents are lost, hidden or changed: others can change both at any time. A
- *   translog that was set to `async` is set back. A line of the log tells of other settings, once while they last.
+ *   translog that was set to `async` is set back, and so is the index template without which Elasticsearch could create
+ *   an index that was deleted. A line of the log tells of other settings, once while they last.
  * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
  *   `/readyz` says so. It also names recorded shards whose ids two checks in a row do not find, or may not ask for.
  */
+import { API_KEYS_GENERATION, templateNameOf } from '../../../schemas/stored/documents.ts'
 import type { FoundSetting } from '../../../schemas/stored/index-settings.ts'
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import type { GenerationBody } from '../../log/index.ts'
-import type { Retrying } from '../../runtime/index.ts'
+import { type Retrying, StopError } from '../../runtime/index.ts'
 import { type Ask, type Elasticsearch, retryUntilAborted } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
+import { keepTemplate } from './index-templates.ts'
 import { MAY_NOT_ASK } from './indices.ts'
 import { controlDefinition, indicesOf } from './prepare.ts'
 import { keepIntact } from './recorded.ts'
@@ -23,11 +26,12 @@ type WatchContext = Retrying & {
   readonly elasticsearch: Elasticsearch
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
+  readonly keepsTemplate?: boolean
 }
 
 export const watchIndices = async (
   { identity, prefix }: Watched,
-  { elasticsearch, retryOptions, health, fail, warn = () => undefined }: WatchContext,
+  { elasticsearch, retryOptions, health, fail, warn = () => undefined, keepsTemplate }: WatchContext,
   signal: AbortSignal,
 ): Promise<void> => {
   const request: Ask = asked =>
@@ -64,12 +68,22 @@ export const watchIndices = async (
       found.map(({ setting, got }) => `${setting} ${got}`),
     )
   }
+  let keptBefore: Awaited<ReturnType<typeof keepTemplate>>
+  const keepGuarded = async (): Promise<void> => {
+    const kept = await keepTemplate([control, ...Object.keys(own)], steps)
+    if (kept === 'put back')
+      warn({ template: templateNameOf(prefix) }, 'the index template of this prefix was put back')
+    // Another process may have the right to put it back: it has one round for that.
+    if (kept instanceof StopError && keptBefore instanceof StopError) throw kept
+    keptBefore = kept
+  }
   while (!signal.aborted) {
     await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     try {
       known = await keepIntact(known, Object.keys(own), steps)
       for (const [name, definition] of definitions) tellNew(name, await keepSafe(name, definition, request, tell))
+      if (keepsTemplate) await keepGuarded()
     } catch (error) {
       if (!signal.aborted) fail(error)
     }

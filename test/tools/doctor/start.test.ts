@@ -229,6 +229,23 @@ test('a generation of another topic, as after a topic has grown, is told with bo
   )
 })
 
+test('the index template is a warning if it was deleted after the first start, as the next start puts it back', async () => {
+  const world = await started()
+  world.elasticsearch.deleteTemplate('test-no-auto-create')
+  const found = await world.doctor()
+  expect(found.filter(({ outcome }) => outcome === 'failed')).toEqual([])
+  expect(found).toContainEqual(
+    expect.objectContaining({
+      check: 'projection',
+      outcome: 'warning',
+      detail: expect.stringMatching(/: .* somebody deleted or changed the index template test-no-auto-create/),
+    }),
+  )
+  expect(world.elasticsearch.templates).toEqual([])
+  await world.start()
+  expect((await world.doctor()).filter(({ check, outcome }) => check === 'projection' && outcome !== 'ok')).toEqual([])
+})
+
 test('a setting that a start puts back is told, and stays', async () => {
   const world = await started()
   setting(world, 'test-g1-payouts', 'refresh_interval', '1s')
@@ -255,9 +272,9 @@ const refusals: Readonly<Record<string, Row>> = {
   'projector/start.ts access_refused': other(1),
   'core/store/generations/check-index.ts index_missing': same(1),
   'core/store/generations/check-index.ts index_unsuitable': same(3),
-  'core/store/generations/index-templates.ts index_unsuitable': same(1),
-  // One of them only where a generation is made.
-  'core/store/generations/prepare.ts index_unsuitable': same(2),
+  'core/store/generations/index-templates.ts index_unsuitable': same(3),
+  // Only where a generation is made.
+  'core/store/generations/prepare.ts index_unsuitable': same(1),
   // One of them while a first start writes.
   'core/store/generations/prepare.ts index_missing': same(4),
   'core/store/generations/recorded.ts index_missing': same(2),

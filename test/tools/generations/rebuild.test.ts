@@ -1,6 +1,8 @@
 /** How `rebuild` begins, also with `--unless-spare`, as the Job of the chart runs it. */
 import { expect, test } from 'vitest'
+import { StopError } from '../../../core/runtime/failures.ts'
 import { type RebuildSteps, rebuild } from '../../../tools/generations/rebuild.ts'
+import { sending } from '../../support/answering.ts'
 import { given } from './swap-world.ts'
 
 /** Other steps, where the log of g1 was redacted, and further fields of both generations. */
@@ -60,4 +62,27 @@ test('under other rules, a rebuild says that a shard of the generation that it f
   const hidden = ['p-g1-parked/0']
   await expect(run(spare, false, { rulesVersion: 2 }, hidden)).rejects.toThrow(`makes a generation; ${what}`)
   await expect(run(spare, false, {}, hidden)).rejects.toThrow(/^makes a generation$/)
+})
+
+test('while Elasticsearch could create indices automatically, and the user may not forbid it, no generation is begun', async () => {
+  const { context } = given({ positions: { g1: [0, 0], g2: [0, 0] } })
+  const asked: string[] = []
+  const templates: Record<string, object> = {}
+  const send = sending(async request => {
+    const { method, path } = request
+    asked.push(method)
+    if (path === '/_cluster/settings')
+      return { status: 200, body: { defaults: { action: { auto_create_index: 'true' } } } }
+    // Of the user of a command, only `monitor` is asked.
+    if (path === '/_cluster/state/metadata')
+      return { status: 200, body: { metadata: { index_template: { index_template: templates } } } }
+    if (path.startsWith('/_index_template/')) throw new StopError('access_refused', 'Elasticsearch answers 403')
+    return context.send(request)
+  })
+  await expect(run(spare, false, { send })).rejects.toThrow(
+    'p-g1-reps: Elasticsearch could create it automatically, because somebody deleted or changed the index template p-no-auto-create',
+  )
+  expect(asked.filter(method => method !== 'GET')).toEqual(['PUT'])
+  templates['p-no-auto-create'] = { index_patterns: ['p-*'], allow_auto_create: false, priority: 501 }
+  await expect(run(spare, false, { send })).rejects.toThrow(/^makes a generation$/)
 })

@@ -1,6 +1,6 @@
 /** Which index templates of others apply to an index, and which of them stop a start. */
 import { describe, expect, test } from 'vitest'
-import { templatesThatApply } from '../../../../core/store/generations/index-templates.ts'
+import { keepTemplate, templateOf, templatesThatApply } from '../../../../core/store/generations/index-templates.ts'
 import { prepareCommon } from '../../../../core/store/generations/prepare.ts'
 import { StartedElasticsearch as Elasticsearch } from '../../../projector/started-elasticsearch.ts'
 
@@ -115,5 +115,71 @@ describe('a start', () => {
     const body = { generation: 'g2', ...layout }
     elasticsearch.documents.set('test-control/generation:g2', { kind: 'generation', body })
     await expect(start(elasticsearch)).rejects.toMatchObject(refusal(index, 1_000))
+  })
+})
+
+describe('later, while projectors run,', () => {
+  const indices = ['test-control', 'test-g1-chains']
+  const ours = 'test-no-auto-create'
+  const keep = (elasticsearch: Elasticsearch) =>
+    keepTemplate(indices, { request: elasticsearch.request, prefix: 'test' })
+  const running = async (): Promise<Elasticsearch> => {
+    const elasticsearch = new Elasticsearch()
+    await start(elasticsearch)
+    elasticsearch.asked.length = 0
+    return elasticsearch
+  }
+
+  test('a template of ours that is there costs one request, and is not written', async () => {
+    const elasticsearch = await running()
+    expect(await keep(elasticsearch)).toBeUndefined()
+    expect(elasticsearch.asked).toEqual(['GET /_index_template'])
+  })
+
+  test.each<[string, object | undefined]>([
+    ['deleted', undefined],
+    ['changed to allow it', { ...templateOf('test'), allow_auto_create: true }],
+    ['changed to say nothing', { index_patterns: ['test-*'], priority: 504 }],
+    ['changed to be for other indices', { ...templateOf('test'), index_patterns: ['test-g1-*'] }],
+  ])(
+    'one that somebody has %s is put back: a deleted index must not be made anew by the next write',
+    async (_, changed) => {
+      const elasticsearch = await running()
+      elasticsearch.deleteTemplate(ours)
+      if (changed !== undefined) elasticsearch.putTemplate(ours, changed)
+      expect(await keep(elasticsearch)).toBe('put back')
+      expect(elasticsearch.templates).toEqual([{ name: ours, index_template: templateOf('test') }])
+      expect(await keep(elasticsearch)).toBeUndefined()
+    },
+  )
+
+  test('one that is gone is named if the user may not put it back, and a template of others if it wins', async () => {
+    const elasticsearch = await running()
+    elasticsearch.deleteTemplate(ours)
+    elasticsearch.mayPutTemplates = false
+    expect(await keep(elasticsearch)).toMatchObject({
+      code: 'index_unsuitable',
+      message: expect.stringContaining(
+        `test-control: Elasticsearch could create it automatically, because somebody deleted or changed the index template ${ours}`,
+      ),
+    })
+    const won = await running()
+    won.putTemplate('others', { index_patterns: ['*-chains'], priority: 1_000 })
+    expect(await keep(won)).toMatchObject(refusal('test-g1-chains', 1_000))
+  })
+
+  test.each<[string, (elasticsearch: Elasticsearch) => void]>([
+    ['the user may not read templates', elasticsearch => (elasticsearch.mayReadTemplates = false)],
+    ['action.auto_create_index is false', elasticsearch => (elasticsearch.autoCreateIndex = 'false')],
+    [
+      'a template of others forbids it',
+      elasticsearch => elasticsearch.putTemplate('others', { index_patterns: ['*'], allow_auto_create: false }),
+    ],
+  ])('nothing is written while %s', async (_, make) => {
+    const elasticsearch = await running()
+    elasticsearch.deleteTemplate(ours)
+    make(elasticsearch)
+    expect(await keep(elasticsearch)).toBeUndefined()
+    expect(elasticsearch.asked.filter(asked => !asked.startsWith('GET'))).toEqual([])
   })
 })
