@@ -54,6 +54,7 @@ export { type LogCluster, openCluster } from './records/open-cluster.ts'
 export {
   type AskedTopic,
   endsWithWritten,
+  type LogEnds,
   type OpenThen,
   type OpenTransactions,
   openSince,
@@ -61,7 +62,6 @@ export {
   textOfHidden,
   textOfOpen,
   textOfUnknown,
-  type WrittenEnds,
   writtenIn,
 } from './records/open-transactions.ts'
 export { type LogEntry, type LogPart, type LogReader, type Pause, readLog, readUntilFound } from './records/read-log.ts'

@@ -14,7 +14,7 @@ import { createTopics } from '../support/topics.ts'
 const file = fileScope()
 
 test.skipIf(!canRunSeveralNodes)(
-  'a record that too few replicas have is within the written end, behind the end that readers are told',
+  'a record that too few replicas have is within the log end, behind the end that readers are told',
   async t => {
     const brokers = await startBrokers(file)
     const configuration = { 'min.insync.replicas': '3' }

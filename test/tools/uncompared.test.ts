@@ -64,7 +64,7 @@ const world = (hidden: string, away?: Away) => {
     ...{ send, prefix: 'p', out: () => undefined, say: (line: string) => void said.push(line) },
     ...{ now: () => 0, elapsed: () => 0, sleep: nothing, signal: new AbortController().signal },
     ...{ kafka: { admin: () => admin }, topics: { events: 'events', 'api-keys': 'keys' } },
-    openCluster: async () => ({ writtenEnds: async () => new Map([[0, 5]]), disconnect: nothing }),
+    openCluster: async () => ({ logEnds: async () => new Map([[0, 5]]), disconnect: nothing }),
   } as unknown as Omit<ClusterContext, 'out'> & { readonly out: () => undefined }
   return { context: { ...context, signal: new AbortController().signal }, said, sandbox }
 }

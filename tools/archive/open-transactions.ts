@@ -2,11 +2,11 @@
 import {
   type AskedTopic,
   fetchEndOffsets,
+  type LogEnds,
   type OpenThen,
   openSince,
   textOfOpen,
   textOfUnknown,
-  type WrittenEnds,
   writtenIn,
 } from '../../core/log/index.ts'
 
@@ -18,7 +18,7 @@ export const sayOpen = (
   interval: number,
   { say, elapsed }: { readonly say: (line: string) => void; readonly elapsed: () => number },
 ) => {
-  const before = new Map<string, WrittenEnds>()
+  const before = new Map<string, LogEnds>()
   let lookedAt = Number.NEGATIVE_INFINITY
   return async (): Promise<void> => {
     if (elapsed() - lookedAt < interval) return

@@ -102,7 +102,15 @@ export const readThrough = (
 ): ExportReaders => {
   const indexChecks = createIndexChecks(prefix, multiGet, indexIds, elapsed, scheduleTimer)
   const reads = uncounted({ search, multiGet })
-  const { readers } = createReaders({ prefix, reads, indexChecks, now, elapsed, later: scheduleTimer, only: generation })
+  const { readers } = createReaders({
+    prefix,
+    reads,
+    indexChecks,
+    now,
+    elapsed,
+    later: scheduleTimer,
+    only: generation,
+  })
   const scopeOf = (org: string): ReadScope => ({ org, ...readingOfProcess(signal) })
   const isRetryable = (error: unknown): boolean =>
     error instanceof Refusal && error.code === 'unavailable' && error.retry !== 'no' && !signal.aborted

@@ -64,7 +64,7 @@ export const rebuild = async (
   const { shards, replicas, routingPartitionSize, layout } = context
   const steps = { request: send, prefix, shards, replicas, routingPartitionSize, layout, rulesVersion }
   const trusted = await recordedIdentityOf((await readAll(context)).live, context)
-  const likeNew = indicesOf({ generation: trusted.generation, ...layoutOfNew(context) }, true, steps)
+  const likeNew = indicesOf({ generation: trusted.generation, ...layoutOfNew(context) }, steps)
   const unguarded = await keepTemplate(Object.keys(likeNew), steps, 'monitor')
   if (unguarded instanceof StopError) throw unguarded
   await using stack = new AsyncDisposableStack()

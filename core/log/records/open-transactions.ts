@@ -2,7 +2,7 @@
  * Finds open transactions of publishers. Nobody can read their records, nor any record behind them in the partition,
  * also of other publishers, before the transaction ends. Until then, the topic looks as if nobody published. Records
  * that wait for replicas look the same.
- * In: the stable ends of the partitions, up to which records can be read, and the written ends, with all records.
+ * In: the stable ends of the partitions, up to which records can be read, and the log ends, with all records.
  */
 import { fetchEndOffsets } from '../kafka/source.ts'
 import type { LogCluster } from './open-cluster.ts'
@@ -13,7 +13,7 @@ export type OpenTransactions = () => Promise<readonly number[]>
 /** @param partitions their number */
 export const openTransactionsOf =
   (
-    cluster: Pick<LogCluster, 'writtenEnds'>,
+    cluster: Pick<LogCluster, 'logEnds'>,
     admin: Parameters<typeof fetchEndOffsets>[0],
     topic: string,
     partitions: number,
@@ -21,28 +21,28 @@ export const openTransactionsOf =
   async () => {
     const all = partitionsOf({ partitions })
     // First: of a transaction that ends meanwhile, the second answer has the records.
-    const written = await cluster.writtenEnds(all)
+    const written = await cluster.logEnds(all)
     const ends = await fetchEndOffsets(admin, topic)
     return all.filter(partition => isHidden(partition, written, ends))
   }
 
-export type WrittenEnds = ReadonlyMap<number, number>
+export type LogEnds = ReadonlyMap<number, number>
 
 /** Whether a partition has records that were written, and that nobody can read. Also if Kafka does not name its end. */
-const isHidden = (partition: number, written: WrittenEnds, ends: readonly number[]): boolean =>
+const isHidden = (partition: number, written: LogEnds, ends: readonly number[]): boolean =>
   (written.get(partition) ?? Number.POSITIVE_INFINITY) > (ends[partition] ?? 0)
 
 /** A topic, the connections to it, and the number of its partitions. */
 export type AskedTopic = {
-  readonly cluster: Pick<LogCluster, 'writtenEnds'>
+  readonly cluster: Pick<LogCluster, 'logEnds'>
   readonly admin: Parameters<typeof fetchEndOffsets>[0]
   readonly topic: string
   readonly partitions: number
 }
 
 /** The ends of these partitions that are known now. One leader that does not answer hides no end of the others. */
-export const writtenIn = async (asked: AskedTopic, partitions = partitionsOf(asked)): Promise<WrittenEnds> => {
-  const ask = (some: readonly number[]): Promise<WrittenEnds> => asked.cluster.writtenEnds(some).catch(() => new Map())
+export const writtenIn = async (asked: AskedTopic, partitions = partitionsOf(asked)): Promise<LogEnds> => {
+  const ask = (some: readonly number[]): Promise<LogEnds> => asked.cluster.logEnds(some).catch(() => new Map())
   const told = await ask(partitions)
   if (told.size > 0) return told
   const each = await Promise.all(partitions.map(partition => ask([partition])))
@@ -53,7 +53,7 @@ const partitionsOf = ({ partitions }: Pick<AskedTopic, 'partitions'>): readonly 
   Array.from({ length: partitions }, (_, partition) => partition)
 
 /** The partitions that had records then which nobody can read now, in order. */
-export const openSince = (written: WrittenEnds, ends: readonly number[]): readonly number[] =>
+export const openSince = (written: LogEnds, ends: readonly number[]): readonly number[] =>
   [...written.keys()].filter(partition => isHidden(partition, written, ends)).toSorted((a, b) => a - b)
 
 /** The partitions that had records at a moment which nobody could read, and those of which that is not known. */
@@ -61,7 +61,7 @@ export type OpenThen = { readonly open: readonly number[]; readonly unknown: rea
 
 /**
  * Returns the ends that can be read, as soon as these include everything that was written at the call, or after some
- * looks. A publisher that goes on does not disturb: what it writes later does not count. A partition whose written end
+ * looks. A publisher that goes on does not disturb: what it writes later does not count. A partition whose log end
  * is not known yet is asked for it again at each look.
  * @param pause returns whether to look again
  */

@@ -57,17 +57,17 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
     const isLate = unknownSince !== undefined && elapsed() - unknownSince > ENDS_LATE_MS
     health.set(ofEnds, isLate ? ENDS_UNKNOWN : undefined)
   }
-  /** By partition: a written end that nobody could read up to, and since when. */
+  /** By partition: a log end that nobody could read up to, and since when. */
   let hidden: ReadonlyMap<number, { readonly end: number; readonly since: number }> = new Map()
   /** Of events, the age of the published time tells it. API keys have no published time. */
   const tellHidden = (ends: Ends): void => {
     if (generation !== API_KEYS_GENERATION || signal.aborted || stopping?.aborted) return
     const now = elapsed()
     hidden = new Map(
-      ends.flatMap(({ partition, end, written = end }) => {
+      ends.flatMap(({ partition, end, logEnd = end }) => {
         const before = hidden.get(partition)
-        if (before !== undefined && Math.min(before.end, written) > end) return [[partition, before]]
-        return written > end && Number.isFinite(written) ? [[partition, { end: written, since: now }]] : []
+        if (before !== undefined && Math.min(before.end, logEnd) > end) return [[partition, before]]
+        return logEnd > end && Number.isFinite(logEnd) ? [[partition, { end: logEnd, since: now }]] : []
       }),
     )
     const isLate = [...hidden.values()].some(({ since }) => now - since > ENDS_LATE_MS)

@@ -7,7 +7,7 @@
  * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
  *   `/readyz` says so. It also names recorded shards whose ids two checks in a row do not find, or may not ask for.
  */
-import { API_KEYS_GENERATION, templateNameOf } from '../../../schemas/stored/documents.ts'
+import { templateNameOf } from '../../../schemas/stored/documents.ts'
 import type { FoundSetting } from '../../../schemas/stored/index-settings.ts'
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import type { GenerationBody } from '../../log/index.ts'

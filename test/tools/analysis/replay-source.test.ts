@@ -260,7 +260,7 @@ test('a time of a topic with an open transaction is over when its records can be
     const steps = {
       ...{ kafka: { admin: () => admin }, topics: { events: 'events', 'api-keys': 'keys' }, now: () => BEGIN + DAY },
       ...{ groupId: 'group', say: () => undefined, sleep: async () => void sleeps++ },
-      openCluster: async () => ({ writtenEnds: async () => new Map([[0, 6]]), disconnect: nothing }),
+      openCluster: async () => ({ logEnds: async () => new Map([[0, 6]]), disconnect: nothing }),
     } as unknown as Parameters<typeof sourceInKafka>[0]
     return sourceInKafka(steps)({ org: undefined, time: BEGIN }, stack)
   }

@@ -80,7 +80,7 @@ const given = (topics: Readonly<Record<string, Topic>>, live: object, generation
     }
     return {
       onLeader: async (_: number, ask: (one: typeof broker) => unknown) => ask(broker),
-      writtenEnds: async () => new Map(topicOf(name).partitions.map((log, partition) => [partition, endOf(log)])),
+      logEnds: async () => new Map(topicOf(name).partitions.map((log, partition) => [partition, endOf(log)])),
       disconnect: async () => undefined,
     } as unknown as LogCluster
   }

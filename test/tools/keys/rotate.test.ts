@@ -18,7 +18,7 @@ const world = ({ projects = true } = {}) => {
     onSleep: (): void => undefined,
     /** The number of events at the end of the topic that an open transaction hides. */
     hidden: 0,
-    writtenEnds: async (): Promise<ReadonlyMap<number, number>> => new Map([[0, topic.length]]),
+    logEnds: async (): Promise<ReadonlyMap<number, number>> => new Map([[0, topic.length]]),
     /** The event that the topic keeps of one that is sent, and the offset that Kafka answers. */
     kept: (event: Event): Event => event,
     offsetOf: (offset: number): number => offset,
@@ -86,7 +86,7 @@ const world = ({ projects = true } = {}) => {
       if (projects) projected = stableEnd()
     },
     ...{ kafka: { admin: () => admin, producer: () => producer }, topics: { events: 'events', 'api-keys': 'keys' } },
-    openCluster: async () => ({ writtenEnds: () => steps.writtenEnds(), disconnect: async () => undefined }),
+    openCluster: async () => ({ logEnds: () => steps.logEnds(), disconnect: async () => undefined }),
   } as unknown as ClusterContext
   const options = { org: 'org_1', id: 'key_1', waitSeconds: 1, json: false }
   return {
@@ -189,7 +189,7 @@ test('a transaction that ends soon only delays a rotation, which then knows its 
 
 test('no key gets a successor while Kafka does not tell whether a transaction is open', async () => {
   const { rotate, steps, topic } = world()
-  steps.writtenEnds = async () => Promise.reject(new Error('away'))
+  steps.logEnds = async () => Promise.reject(new Error('away'))
   await expect(rotate()).rejects.toThrow('it is not known whether transactions are open in partition 0 of keys')
   expect(topic.length).toBe(1)
 })

@@ -87,8 +87,8 @@ const world = (
   }
   const openCluster = async () => {
     const all = Array.from({ length: partitions }, (_, partition) => partition)
-    const writtenEnds = async () => new Map(all.map(partition => [partition, published + sent.length]))
-    return { writtenEnds, disconnect: nothing } as unknown as LogCluster
+    const logEnds = async () => new Map(all.map(partition => [partition, published + sent.length]))
+    return { logEnds, disconnect: nothing } as unknown as LogCluster
   }
   let elapsed = 0
   const sleep = async (milliseconds: number) => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { LogCluster } from '../../../../core/log/records/open-cluster.ts'
 import { endsWithWritten, openTransactionsOf, textOfOpen } from '../../../../core/log/records/open-transactions.ts'
 
-/** @param written ends with the records of open transactions; @param ends those without */
+/** @param log ends with the records of open transactions; @param ends those without */
 const openIn = (written: readonly number[], ends: readonly number[], onAsked: () => void = () => undefined) => {
   const cluster = {
     logEnds: async (partitions: readonly number[]) => {
@@ -46,7 +46,7 @@ const away = (): never => {
   throw new Error('away')
 }
 
-test('a question about written ends that fails is asked again at the next look', async () => {
+test('a question about log ends that fails is asked again at the next look', async () => {
   const at = (end: number) => hiddenIn([5], (_, looks) => (looks < 3 ? away() : new Map([[0, end]])))
   expect(await at(5)).toEqual({ open: [], unknown: [], looks: 3 })
   expect(await at(6)).toEqual({ open: [0], unknown: [], looks: 4 })

@@ -42,13 +42,13 @@ test('ends with open transactions that stay unknown are a reason not to be ready
   expect(health.reasons()).toEqual({})
 })
 
-/** @param seen by look at the ends: the stable end, the written end, and the seconds since the look before */
+/** @param seen by look at the ends: the stable end, the log end, and the seconds since the look before */
 const reasonsAfter = async (generation: string, seen: readonly (readonly [number, number, number])[]) => {
   let [now, stable, written] = [0, 0, 0]
   const health = createHealth(silent, () => now)
   const context = {
     admin: { fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: `${stable}` }] },
-    openLog: async () => ({ writtenEnds: async () => new Map([[0, written]]) }),
+    openLog: async () => ({ logEnds: async () => new Map([[0, written]]) }),
     ...{ health, elapsed: () => now, retryOptions: { sleep: never } },
   }
   const read = { identity: { generation, topic: 'topic', partitions: 1 }, groupId: 'group', prefix: 'prefix' }
@@ -74,7 +74,7 @@ test('a transaction that hides events of API keys for long is a reason not to be
   expect(await reasonsAfter('g1', long)).toEqual(['', '', ''])
 })
 
-test('transactions that follow each other, and each end soon, are no reason, nor is a written end that is not known', async () => {
+test('transactions that follow each other, and each end soon, are no reason, nor is a log end that is not known', async () => {
   expect(
     await reasonsAfter('api-keys', [
       [7, 9, 0],

@@ -13,7 +13,7 @@ const watch = async (rounds: readonly ((elasticsearch: Elasticsearch) => unknown
   const elasticsearch = new Elasticsearch()
   const steps = { request: elasticsearch.request, prefix: 'test', shards: 1 }
   await prepareCommon(steps)
-  const identity = await prepareGeneration('g1', source, [{ partition: 0, low: 0, end: 5 }], true, steps)
+  const identity = await prepareGeneration('g1', source, [{ partition: 0, low: 0, end: 5 }], steps)
   const stopping = new AbortController()
   const [failures, warned]: [unknown[], object[]] = [[], []]
   const asked: number[] = []
