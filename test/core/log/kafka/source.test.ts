@@ -106,10 +106,10 @@ describe('the ends of the partitions', () => {
     { partition: 0, low, high, offset: high },
   ]
 
-  test('are numbers, with the first offset', async () => {
+  test('are numbers in the order of the partitions, with the first offset', async () => {
     expect(await fetchEnds(cluster({ offsets: offsetsOf('0', '12') }), topic)).toEqual([
-      { partition: 1, low: 0, end: Number.MAX_SAFE_INTEGER },
       { partition: 0, low: 0, end: 12 },
+      { partition: 1, low: 0, end: Number.MAX_SAFE_INTEGER },
     ])
   })
 
