@@ -274,8 +274,8 @@ export const createRedisCounter = async (
       refusal = undefined
       return counted
     } catch (error) {
-      // Its connection stays open, and every later request would get the same answer.
-      if (redisRefusal(error) !== undefined && client.isOpen) {
+      // Its connection stays open, and every later request would get the same answer. Of several, the first connects.
+      if (redisRefusal(error) !== undefined && client.isReady) {
         fail(error)
         client.destroy()
         connect()

@@ -1,6 +1,6 @@
 /**
- * Sends one write to Redis that changes nothing, for `commission doctor`. Hides errors of the client: they may contain
- * the address.
+ * Runs one script in Redis whose write changes nothing, for `commission doctor`: the API counts with a script. Hides
+ * errors of the client: they may contain the address.
  */
 import { REDIS_CONNECT_TIME_MAX, redisRefusal } from '../../core/runtime/index.ts'
 
@@ -20,7 +20,7 @@ export const checkRedis = async (url: string, prefix: string): Promise<string | 
   try {
     await client.connect()
     // Only if the key exists. It does not: the id of a key has its organization before it.
-    await client.set(`${prefix}-rate:doctor`, '0', { expiration: { type: 'EX', value: 1 }, condition: 'XX' })
+    await client.eval(WRITE, { keys: [`${prefix}-rate:doctor`] })
     return undefined
   } catch (error) {
     const refusal = redisRefusal(error)
@@ -29,3 +29,5 @@ export const checkRedis = async (url: string, prefix: string): Promise<string | 
     if (client.isOpen) client.destroy()
   }
 }
+
+const WRITE = "return redis.call('set', KEYS[1], '0', 'EX', '1', 'XX')"

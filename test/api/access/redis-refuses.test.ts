@@ -61,6 +61,13 @@ test('a Redis that refuses for long is told of once, asked once for each pause, 
   expect(alone()).toBeGreaterThanOrEqual(7)
 })
 
+test('a Redis that refuses many requests at once is connected to once more', async () => {
+  const { counter, connections, pass } = await counting({ onTestFinished }, '-OOM no memory.\r\n')
+  pass()
+  await Promise.all(Array.from({ length: RATE.requests }, () => counter.consume('key')))
+  await eventually(() => expect(connections()).toBe(2))
+})
+
 test('a Redis that refuses the credentials is told of by its word', async () => {
   const { url } = await startRespServer({ onTestFinished }, () => '-NOAUTH Authentication required.\r\n')
   const told: (readonly [boolean, string | undefined])[] = []

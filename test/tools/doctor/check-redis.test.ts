@@ -10,7 +10,8 @@ test('the doctor asks Redis for a write that changes nothing', async () => {
   })
   expect(await checkRedis(url, 'p')).toBeUndefined()
   // Only an existing key is set.
-  expect(asked).toEqual([['SET', 'p-rate:doctor', '0', 'EX', '1', 'XX']])
+  const script = "return redis.call('set', KEYS[1], '0', 'EX', '1', 'XX')"
+  expect(asked).toEqual([['EVAL', script, '1', 'p-rate:doctor']])
 })
 
 test.each([
@@ -20,6 +21,13 @@ test.each([
 ])('the doctor says why a Redis would not count: %j', async (answer, why) => {
   const { url } = await startRespServer({ onTestFinished }, () => answer)
   expect(await checkRedis(url, 'p')).toBe(why)
+})
+
+test('the doctor says that a Redis that takes writes refuses the scripts with which the API counts', async () => {
+  const { url } = await startRespServer({ onTestFinished }, ([name]) =>
+    name === 'EVAL' ? "-NOPERM this user has no permissions to run the 'eval' command\r\n" : '_\r\n',
+  )
+  expect(await checkRedis(url, 'p')).toBe('refuses with NOPERM')
 })
 
 test('the doctor says that no Redis answers', async () => {
