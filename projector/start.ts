@@ -1,18 +1,18 @@
 /**
  * Startup checks: topics, indices, live generation. They pass before the first record is read.
  */
-import kafkajs, { type Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { RULES_VERSION } from '../core/ledger/index.ts'
 import {
   assertOnePartition,
   assertSameSource,
   asUnanswered,
-  causesOf,
   checkTopicConfiguration,
   createLastRecordReader,
   describeSource,
   endOfPartition,
+  failedAuthentication,
   fetchEnds,
   type GenerationBody,
   type KafkaAccess,
@@ -293,7 +293,7 @@ const retryKafka = <Result>(
 
 /** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
 const refuseCredentials = (error: unknown): never => {
-  const refused = causesOf(error).find(cause => cause instanceof kafkajs.KafkaJSSASLAuthenticationError)
+  const refused = failedAuthentication(error)
   if (refused === undefined) return asUnanswered(error)
-  throw new StopError('access_refused', `Kafka: ${refused.name}`)
+  throw new StopError('access_refused', `Kafka: ${refused}`)
 }

@@ -16,7 +16,7 @@ export {
   type InstallationIdentity,
 } from './follow/group.ts'
 export { type Bounds, endWithin, restingAt, upToBound } from './follow/stop-at.ts'
-export { accessRefusal, causesOf, withRight } from './kafka/access-refusal.ts'
+export { accessRefusal, failedAuthentication, withRight } from './kafka/access-refusal.ts'
 export { type AuthorizedOperations, type Operations, openAuthorizedOperations } from './kafka/authorized-operations.ts'
 export { EncodedHeaders, encodeHeaders } from './kafka/encoded-headers.ts'
 export {

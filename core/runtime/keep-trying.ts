@@ -11,12 +11,13 @@ export class Unanswered extends Error {
   readonly why: string
   /**
    * @param type of the error, if it is about a single document or a block; of Kafka: the partitions that it is about
-   * @param index which one, if it is known
+   * @param which index it is about, if it is known; of Kafka: the class of the error, if the authentication failed
    */
-  constructor(of: 'kafka' | 'elasticsearch', status = 0, type?: string, index?: string) {
-    const answer = [status, type, index && `index ${index}`].filter(part => part !== undefined).join(', ')
+  constructor(of: 'kafka' | 'elasticsearch', status = 0, type?: string, which?: string) {
+    const answer = [status, type, which && `index ${which}`].filter(part => part !== undefined).join(', ')
     const silent = of === 'kafka' && type !== undefined ? `does not answer for ${type}` : 'does not answer'
-    const why = status === 0 ? silent : `answers ${answer}`
+    const unanswered = of === 'kafka' && which !== undefined ? `${silent} (${which})` : silent
+    const why = status === 0 ? unanswered : `answers ${answer}`
     super(`${of === 'kafka' ? 'Kafka' : 'Elasticsearch'} ${why}`)
     this.of = of
     this.status = status

@@ -16,8 +16,8 @@ const settings = readSettings(projectorSettings, {
   PROJECTOR_ADMIN_PORT: '0',
 })
 
-/** Neither Kafka nor Elasticsearch answers. `onLine` gets each log message. */
-const contextOf = (stop: AbortController, onLine: (message: string) => void): StartContext => {
+/** Neither Kafka nor Elasticsearch answers. `onLine` gets the message and the reason of each log line. */
+const contextOf = (stop: AbortController, onLine: (message: string, reason?: string) => void): StartContext => {
   const admin = { connect: () => Promise.reject(new Error('away')), disconnect: async () => undefined }
   const kafka = { admin: () => admin } as unknown as StartContext['kafka']
   return {
@@ -25,7 +25,10 @@ const contextOf = (stop: AbortController, onLine: (message: string) => void): St
     kafkaWithConnectHook: () => kafka,
     openLog: () => Promise.reject(new Error('away')),
     elasticsearch: { send: sending(() => Promise.reject(new Unanswered('elasticsearch', 0))) },
-    log: pino({ level: 'info' }, { write: (line: string) => onLine(JSON.parse(line).msg) }),
+    log: pino(
+      { level: 'info' },
+      { write: (line: string) => void onLine(JSON.parse(line).msg, JSON.parse(line).reason) },
+    ),
     now: () => 0,
     elapsed: () => 0,
     retryOptions: {
@@ -51,12 +54,13 @@ test.each(['not ready yet', 'the admin port listens', 'does not work; trying aga
   },
 )
 
-test('a stream whose authentication fails after the start tries again: its connection was lost', async () => {
+test('a stream whose authentication fails after the start says so, and tries again: its connection may be lost', async () => {
   const stop = new AbortController()
   const lines: string[] = []
-  const context = contextOf(stop, message => {
-    lines.push(message)
-    if (message === 'does not work; trying again') stop.abort()
+  const context = contextOf(stop, (message, reason) => {
+    if (message !== 'does not work; trying again') return
+    lines.push(String(reason))
+    stop.abort()
   })
   // The published types lack the arguments of the constructor.
   const lost = Reflect.construct(kafkajs.KafkaJSSASLAuthenticationError, ['closed']) as Error
@@ -68,6 +72,6 @@ test('a stream whose authentication fails after the start tries again: its conne
   const kafka = { admin } as unknown as StartContext['kafka']
   const elasticsearch = { send: new StartedElasticsearch().request }
   await runProjector(settings, { ...context, kafka, elasticsearch })
-  expect(lines).toContain('does not work; trying again')
+  expect(lines).toEqual(['does not answer (KafkaJSSASLAuthenticationError)'])
   expect(admins).toBeGreaterThan(1)
 })

@@ -18,6 +18,10 @@ const refusalIn = (error: unknown): string | undefined => {
   return undefined
 }
 
+/** Returns the class of a failed authentication; undefined for any other error. */
+export const failedAuthentication = (error: unknown): string | undefined =>
+  causesOf(error).find(cause => cause instanceof kafkajs.KafkaJSSASLAuthenticationError)?.name
+
 /** Returns the error and its causes, outermost first: the client wraps what it has retried, and some other errors. */
 export const causesOf = (error: unknown): readonly unknown[] => {
   const causes: unknown[] = []

@@ -117,7 +117,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
       const consumption = await keepTrying(
         () => consume(kafka, identity, groupId, installation, { ...handlers, sleep }).catch(asUnanswered),
         signal,
-        { ...retryOptions, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
+        { ...retryOptions, onTrouble: trouble => health.set(part, trouble?.message) },
       )
       const owners = { groupId, generation, topic, partitions, installation }
       const onUnowned = (count: number): void => metrics.setUnowned(topic, count)
