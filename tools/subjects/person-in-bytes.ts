@@ -76,12 +76,17 @@ export const searchFor = (given: readonly string[]): TextSearch => {
 }
 const OPEN_BRACE = 0x7b
 
-/** Equal for texts that differ only in the case or the composition of their letters. */
-const folded = (text: string): string => text.normalize('NFKC').toLowerCase().toUpperCase()
+/**
+ * Equal for texts that differ only in the case or the composition of their letters. A Turkish I is one with and without
+ * its dot, and Greek capitals may lack their accents.
+ */
+const folded = (text: string): string =>
+  text.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFD').replace(UNWRITTEN, '').normalize('NFC')
+const UNWRITTEN = /(?<=I)\u0307|(?<=\p{sc=Grek})\p{M}+/gu
 
 /** The text as it is, and as JSON writes it. */
 const patternOf = (text: string): string => {
-  const forms = [text, JSON.stringify(text).slice(1, -1)].map(form => form.replace(SYNTAX, '\\$&')).join('|')
+  const forms = [text, folded(JSON.stringify(text).slice(1, -1))].map(form => form.replace(SYNTAX, '\\$&')).join('|')
   const isWord = [...text].length < WORD_CHARACTERS && !WITHOUT_SPACES.test(text)
   return isWord ? `${BEFORE_WORD}(?:${forms})(?![\\p{L}\\p{M}\\p{N}])` : forms
 }
@@ -89,7 +94,8 @@ const patternOf = (text: string): string => {
 const BEFORE_WORD = '(?<=^|[^\\p{L}\\p{M}\\p{N}]|\\\\[BFNRT])'
 const SYNTAX = /[\\^$.*+?()[\]{}|/]/g
 /** Scripts that write words without spaces between them, or join particles to names. */
-const WITHOUT_SPACES = /[\p{sc=Hani}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u
+const WITHOUT_SPACES =
+  /[\p{sc=Hani}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Hebr}\p{sc=Arab}]/u
 
 /** All bytes that a publisher has chosen: key, value, names and values of headers. */
 export const partsOf = ({ key, value, headers }: Pick<RawRecord, 'key' | 'value' | 'headers'>): Buffer[] => [

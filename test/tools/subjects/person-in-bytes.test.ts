@@ -91,6 +91,22 @@ describe('a text of a person is found', () => {
     expect([isIn('Zoe Canary', 'Zo\u00eb Canary'), isIn('a.b(c', 'a+b(c')]).toEqual([false, false])
   })
 
+  test('with the Turkish dot of an I and without it, and with Greek accents and without them', () => {
+    for (const place of ['ibrahim kaya', 'IBRAHIM KAYA', '\u0130BRAH\u0130M KAYA', '\u0131brah\u0131m Kaya'])
+      expect(isIn(place, '\u0130brahim Kaya')).toBe(true)
+    expect(isIn('\u0130BRAH\u0130M KAYA', 'Ibrahim Kaya')).toBe(true)
+    const greek = '\u039d\u03af\u03ba\u03bf\u03c2'
+    expect([isIn('\u039d\u0399\u039a\u039f\u03a3', greek), isIn(greek, '\u039d\u0399\u039a\u039f\u03a3')]).toEqual([
+      true,
+      true,
+    ])
+  })
+
+  test('with a tab or the end of a line, also as JSON writes it', () => {
+    for (const name of ['Zoe\tCanary', 'Zoe\nCanary'])
+      expect([isIn(JSON.stringify({ note: `of ${name}` }), name), isIn(`of ${name}`, name)]).toEqual([true, true])
+  })
+
   test('of two or three letters, as a word of its own', () => {
     for (const place of ['for LI', 'Li\u2019s share', '{"note":"\\nLi, too"}', '"Li"'])
       expect(isIn(place, 'Li')).toBe(true)
@@ -98,10 +114,12 @@ describe('a text of a person is found', () => {
     expect([isIn('Johann', 'Johan'), isIn('for Zo\u00eb', 'Zoe\u0308')]).toEqual([true, true])
   })
 
-  test('of two or three characters of a script without spaces, anywhere', () => {
+  test('of two or three characters of a script that has no spaces or joins particles, anywhere', () => {
     for (const [place, text] of [
       ['\u652f\u4ed8\u5f20\u4e09\u4f63\u91d1', '\u5f20\u4e09'],
       ['\uae40\ubbfc\uc218\ub294', '\uae40\ubbfc\uc218'.normalize('NFD')],
+      ['\u05dc\u05d3\u05df', '\u05d3\u05df'],
+      ['\u0648\u0639\u0644\u064a', '\u0639\u0644\u064a'],
     ] as const)
       expect(isIn(place, text)).toBe(true)
   })
