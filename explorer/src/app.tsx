@@ -97,11 +97,11 @@ const KeyForm = ({ isUnknown, onKey }: KeyFormProps) => {
 const Open = ({ session, observed, address }: Opened & { readonly address: ViewAddress }) => {
   const { asOf, view, id } = address
   const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
-  const { live, latest, version, readAgain, round } = useLive(session, asOf === undefined)
+  const { live, latest, latestUpTo, version, readAgain, round } = useLive(session, asOf === undefined)
   const reader = useMemo((): ViewReader => {
     const { client: now, draw } = session
-    return { client, now, address, version, readAgain, round, latest, live, draw }
-  }, [client, session, address, version, readAgain, round, latest, live])
+    return { client, now, address, version, readAgain, round, latest, latestUpTo, live, draw }
+  }, [client, session, address, version, readAgain, round, latest, latestUpTo, live])
   // Each answer says something new about the service. Only `State` shows it: the view is not drawn again for it.
   const main = useMemo(
     () => (

@@ -59,8 +59,8 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'the explorer shows changes of now in a view of a moment',
     inside: 'useLive',
-    find: 'isNow ? latest : NONE',
-    replace: 'latest',
+    find: 'isNow ? told : NONE',
+    replace: 'told',
     flow: EXPLORER,
   },
   {

@@ -4,6 +4,7 @@ import type { Change, Client } from '../../../client/src/index.ts'
 import { subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { lacksPermission } from '../refusals.ts'
 import { fragmentOf } from '../state/address.ts'
+import { shownName } from '../state/names.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 import { IdText, Link, PayrollLink, PeriodName, RepName, SealedMark, ShortInstant } from './identity.tsx'
@@ -148,13 +149,18 @@ const What = ({ change }: { readonly change: Change }) => {
     case 'reps':
       return (
         <>
-          {kind.reps}: {change.record.name || <SealedMark of={change.record} />}
+          {kind.reps}:{' '}
+          {shownName(change.record.name) || (
+            <>
+              <SealedMark of={change.record} /> <IdText id={change.record.id} />
+            </>
+          )}
         </>
       )
     case 'periods':
       return (
         <>
-          {kind.periods}: {change.record.name}
+          {kind.periods}: {shownName(change.record.name) || <IdText id={change.record.id} />}
         </>
       )
   }

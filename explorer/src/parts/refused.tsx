@@ -9,16 +9,18 @@ export const wordsFor = (error: unknown, what: string): string => {
   const words = texts.refused
   if (!(error instanceof RefusedError)) return isOfConnection(error) ? words.connection : words.defect
   const message = messageOfService(error)
-  const byCode: Readonly<Record<string, string>> = {
-    unauthorized: words.unauthorized,
-    forbidden: words.forbidden(what, /\b[a-z]+:read\b/.exec(message)?.[0]),
-    not_found: words.notFound,
-    invalid_request: isOfMoment(error.code, message) ? words.moment : words.invalid,
-    invalid_cursor: words.invalid,
-    rate_limited: words.rateLimited,
-    unavailable: words.unavailable,
-  }
-  return byCode[error.code] ?? words.unknown(error.status)
+  const byCode = new Map<string, string>(
+    Object.entries({
+      unauthorized: words.unauthorized,
+      forbidden: words.forbidden(what, /\b[a-z]+:read\b/.exec(message)?.[0]),
+      not_found: words.notFound,
+      invalid_request: isOfMoment(error.code, message) ? words.moment : words.invalid,
+      invalid_cursor: words.invalid,
+      rate_limited: words.rateLimited,
+      unavailable: words.unavailable,
+    }),
+  )
+  return byCode.get(error.code) ?? words.unknown(error.status)
 }
 
 /** The message of the service, which is for programmers, where it says more than `wordsFor`. */

@@ -6,7 +6,7 @@
  *   other texts in the same changes, and no answer says that it is live. If the API no longer knows the change before
  *   the first one, the changes begin anew with the next one.
  */
-import type { Change } from '../../../client/src/index.ts'
+import type { Change, Client } from '../../../client/src/index.ts'
 import { isRefused } from '../refusals.ts'
 import { lastChangeOf } from './last-change.ts'
 import type { Session } from './session.ts'
@@ -37,7 +37,8 @@ const plus = ({ begin, changes }: Kept, change: Change): Kept => {
 
 export type FeedEvents = {
   readonly onLive: (live: LiveState) => void
-  readonly onLatest: (latest: readonly Change[]) => void
+  /** `upTo`: everything published up to this instant, since the page follows, was told. */
+  readonly onLatest: (latest: readonly Change[], upTo: string | undefined) => void
   /** Everything that was read before can be of another generation. */
   readonly onRound: () => void
 }
@@ -49,12 +50,18 @@ export type Feed = {
 
 const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds))
 
-export const createFeed = (clientUntil: Session['clientUntil'], { onLive, onLatest, onRound }: FeedEvents): Feed => {
+export const createFeed = (until: Session['clientUntil'], { onLive, onLatest, onRound }: FeedEvents): Feed => {
   /** Undefined until the page knows where to begin. */
   let kept: Kept | undefined
+  /** Of the last answer. */
+  let upTo: string | undefined
+  const clientUntil = (signal: AbortSignal): Client =>
+    until(signal).noting(time => {
+      upTo = time
+    })
   const keep = (next: Kept | undefined): void => {
     kept = next
-    onLatest(next?.changes ?? [])
+    onLatest(next?.changes ?? [], upTo)
   }
 
   /** Returns what is kept, as the API has it now. */

@@ -9,20 +9,20 @@ import type { Session } from './session.ts'
 const SOON_MS = 200
 const AGAIN_MS = 2_000
 /** Of a moment: changes that came since are none of it. */
-const NONE: readonly Change[] = []
+const NONE: Pick<Live, 'latest' | 'latestUpTo'> = { latest: [], latestUpTo: undefined }
 
-type Live = Pick<ViewReader, 'live' | 'latest' | 'version' | 'readAgain' | 'round'>
+type Live = Pick<ViewReader, 'live' | 'latest' | 'latestUpTo' | 'version' | 'readAgain' | 'round'>
 
 export const useLive = (session: Session, isNow: boolean): Live => {
   const [live, setLive] = useState<LiveState>({ state: 'off' })
-  const [latest, setLatest] = useState(NONE)
+  const [told, setTold] = useState(NONE)
   const [version, setVersion] = useState(0)
   const [round, setRound] = useState(0)
   const readAgain = useCallback(() => setVersion(before => before + 1), [])
   const again = useMemo(() => readingAgain(readAgain), [readAgain])
   const feed = useMemo(() => {
-    const onLatest = (changes: readonly Change[]): void => {
-      setLatest(changes)
+    const onLatest = (latest: readonly Change[], latestUpTo: string | undefined): void => {
+      setTold({ latest, latestUpTo })
       again.soon()
     }
     const onRound = (): void => {
@@ -42,7 +42,7 @@ export const useLive = (session: Session, isNow: boolean): Live => {
       setLive({ state: 'off' })
     }
   }, [feed, again, isNow])
-  return { live, latest: isNow ? latest : NONE, version, readAgain, round }
+  return { live, ...(isNow ? told : NONE), version, readAgain, round }
 }
 
 const readingAgain = (read: () => void): { readonly soon: () => void; readonly end: () => void } => {

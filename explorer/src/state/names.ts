@@ -67,7 +67,10 @@ export const marksOf = <Item extends Named>(
   textOf: (item: Item) => string | null,
 ): (readonly [id: string, mark: string])[] => {
   const named = all.filter(({ name }) => name !== '')
-  const shared = [...Map.groupBy(named, ({ name }) => looksOf(name)).values()].filter(({ length }) => length > 1)
+  // In NFKC: a ligature looks as its letters.
+  const shared = [...Map.groupBy(named, ({ name }) => looksOf(name).normalize('NFKC')).values()].filter(
+    ({ length }) => length > 1,
+  )
   return shared.flatMap(namesakes => {
     // A text that two of them have tells nobody apart.
     const marks = namesakes.map(item => shownName(textOf(item) ?? ''))

@@ -6,7 +6,7 @@ import { isDecided } from '../refusals.ts'
 import type { ViewAddress } from './address.ts'
 import type { LiveState } from './feed.ts'
 import { runInTurn, type Settled } from './run-in-turn.ts'
-import { type Dated, readDated, type Session } from './session.ts'
+import { type Dated, readDated, type Session, upToOf } from './session.ts'
 
 export type ViewReader = {
   /** As of the moment of the address. */
@@ -22,6 +22,8 @@ export type ViewReader = {
   readonly round: number
   /** The changes since the page follows, newest first. None as of a moment. */
   readonly latest: readonly Change[]
+  /** Everything published up to this instant, since the page follows, was in `latest`. Undefined before an answer. */
+  readonly latestUpTo: string | undefined
   readonly live: LiveState
   /** Every value that is shown says how old it is: the page says it of all of them. */
   readonly draw: Session['draw']
@@ -50,24 +52,31 @@ type Shown<Value> = Settled<Value> & {
   readonly what?: string
 }
 
+/** `followed`: `latestUpTo` when it began. */
+type Reading<Value> = Dated<Value> & { readonly followed: string | undefined }
+
 /** @param what names everything that `read` depends on, beside the client */
 export const useReading = <Value>(what: string, read: (client: Client) => Promise<Value>): ViewReading<Value> => {
-  const { client, version, readAgain, draw } = useReader()
+  const { client, version, readAgain, draw, latestUpTo } = useReader()
   const [shown, setShown] = useState<Shown<Value>>({})
   const [isReading, setIsReading] = useState(true)
-  const latest = useRef(read)
-  latest.current = read
+  const latest = useRef({ read, latestUpTo })
+  latest.current = { read, latestUpTo }
   const turns = useRef<ReturnType<typeof runInTurn> | undefined>(undefined)
 
   useEffect(() => {
-    const settle = (outcome: Settled<Dated<Value>>, isLast: boolean): void => {
+    const settle = (outcome: Settled<Reading<Value>>, isLast: boolean): void => {
       setShown(before => {
         const isSame = before.of === client && before.what === what
         return { ...next(isSame ? before : {}, outcome), of: client, what }
       })
       if (isLast) setIsReading(false)
     }
-    const mine = runInTurn(() => readDated(client, latest.current), settle)
+    const run = async (): Promise<Reading<Value>> => {
+      const { read, latestUpTo: followed } = latest.current
+      return { ...(await readDated(client, read)), followed }
+    }
+    const mine = runInTurn(run, settle)
     turns.current = mine
     return mine.end
   }, [client, what])
@@ -83,11 +92,8 @@ export const useReading = <Value>(what: string, read: (client: Client) => Promis
   return { value, error, isReading: isReading || !isMine, again: readAgain }
 }
 
-/**
- * A shown value stays beside an error that says nothing about it: the service does not answer now. One that needed no
- * answer is as old as it was.
- */
-const next = <Value>(before: Shown<Value>, { value: read, error }: Settled<Dated<Value>>): Shown<Value> => {
-  if (read !== undefined) return { value: read.value, upTo: read.upTo ?? before.upTo }
+/** A shown value stays beside an error that says nothing about it: the service does not answer now. */
+const next = <Value>(before: Shown<Value>, { value: read, error }: Settled<Reading<Value>>): Shown<Value> => {
+  if (read !== undefined) return { value: read.value, upTo: upToOf(read, before.upTo, read.followed) }
   return isDecided(error) ? { error } : { ...before, error }
 }

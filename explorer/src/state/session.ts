@@ -30,10 +30,21 @@ export type Session = {
   readonly draw: (upTo: string) => () => void
 }
 
-/** A value that was read. `upTo`: everything published up to this instant is in it; undefined without an answer. */
+/** A value that was read. `upTo`: everything published up to this instant is in it; undefined if nothing dates it. */
 export type Dated<Value> = { readonly value: Value; readonly upTo: string | undefined }
 
-/** Reads a value that is as old as the oldest of its answers. */
+/**
+ * A value that needed no answer is made of what was read before, and of the changes that the page follows: it is as old
+ * as the later one of them. If nothing was read before, it does not age.
+ */
+export const upToOf = (
+  { upTo }: Pick<Dated<unknown>, 'upTo'>,
+  before: string | undefined,
+  followed: string | undefined,
+): string | undefined =>
+  upTo ?? (before === undefined || followed === undefined || before > followed ? before : followed)
+
+/** Reads a value that is as old as the oldest of its answers; undefined without an answer. */
 export const readDated = async <Value>(
   client: Client,
   read: (client: Client) => Promise<Value>,

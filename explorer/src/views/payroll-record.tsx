@@ -3,6 +3,7 @@ import type { PayrollRecord } from '../../../client/src/index.ts'
 import { Amount } from '../parts/amount.tsx'
 import { IdText, Link, PayrollLink, PeriodName, RepName, SealedMark, ShortInstant } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
+import { shownName } from '../state/names.ts'
 import { useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -82,7 +83,7 @@ const Facts = ({ record, head, reversedBy }: Props & { readonly head: string; re
       </dd>
       <dt>{payout.destination}</dt>
       <dd>
-        {record.destination.label} <SealedMark of={record.destination} />
+        {shownName(record.destination.label)} <SealedMark of={record.destination} />
       </dd>
       {reversedBy !== undefined && <dt>{payroll.reversedBy}</dt>}
       {reversedBy !== undefined && (

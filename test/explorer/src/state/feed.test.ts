@@ -19,15 +19,22 @@ const started = (first: readonly Named[] = []) => {
     if (cursor !== null && at < 0) throw refusal(400, 'invalid_cursor')
     return served.slice(at + 1).map(({ id, name }) => ({ id, kind: 'reps', record: { name } }) as unknown as Change)
   }
-  const clientUntil = (signal: AbortSignal): Client =>
+  let answers = 0
+  const clientUntil = (signal: AbortSignal, onTime = (_: string): void => undefined): Client =>
     ({
-      totals: async () => ({ last_change_id: served.at(-1)?.id ?? null }),
+      noting: (onTime: (time: string) => void) => clientUntil(signal, onTime),
+      totals: async () => {
+        onTime(`answer ${++answers}`)
+        return { last_change_id: served.at(-1)?.id ?? null }
+      },
       changes: async function* ({ startingAfter = null }: { startingAfter?: string | null }) {
+        onTime(`answer ${++answers}`)
         yield* after(startingAfter)
       },
       follow: async function* ({ startingAfter = null }: { startingAfter?: string | null }) {
         for (let cursor = startingAfter; ; ) {
           const page = after(cursor)
+          onTime(`answer ${++answers}`)
           yield* page
           cursor = page.at(-1)?.id ?? cursor
           const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -39,9 +46,11 @@ const started = (first: readonly Named[] = []) => {
     }) as unknown as Client
 
   const seen = { live: [] as LiveState['state'][], latest: [] as readonly string[], rounds: 0 }
+  const times: (string | undefined)[] = []
   const feed = createFeed(clientUntil, {
     onLive: ({ state }) => void seen.live.push(state),
-    onLatest: changes => {
+    onLatest: (changes, upTo) => {
+      times.push(upTo)
       seen.latest = changes.map(change => `${change.id} ${change.kind === 'reps' && change.record.name}`)
     },
     onRound: () => void seen.rounds++,
@@ -63,7 +72,7 @@ const started = (first: readonly Named[] = []) => {
   const refuse = (status?: number, code = 'unknown'): void => {
     refused = status === undefined ? undefined : refusal(status, code)
   }
-  return { seen, serve, publish, follow, refuse, pass: (time: number) => vi.advanceTimersByTimeAsync(time) }
+  return { seen, times, serve, publish, follow, refuse, pass: (time: number) => vi.advanceTimersByTimeAsync(time) }
 }
 
 const ada = (at: number): Named => ({ id: `rep_${at}.1`, name: 'Ada' })
@@ -77,6 +86,16 @@ test('the texts of another generation take the place of the former ones, though 
   await serve([one, two].map(({ id }) => ({ id, name: 'redacted' })))
   await pass(ROUND_MS)
   expect(seen).toEqual({ live: ['on', 'on'], latest: ['rep_2.1 redacted'], rounds: 2 })
+})
+
+test('the changes come with the time of the answer that brought them', async () => {
+  const { times, publish, follow, pass } = started([one])
+  await follow()
+  await publish(two)
+  await publish(three)
+  expect(times).toEqual(['answer 1', 'answer 3', 'answer 4'])
+  await pass(ROUND_MS)
+  expect(times.slice(3)).toEqual(['answer 5'])
 })
 
 test('a page without a change reads again in each round', async () => {

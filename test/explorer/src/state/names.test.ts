@@ -58,6 +58,12 @@ test('names that look the same get marks, whatever their characters are', () => 
   )
 })
 
+test('a name with a ligature looks as the one with its letters, and is shown as it is', () => {
+  const reps = ['Steffi', 'Ste\ufb03'].map((name, at) => rep(`rep_${at}`, name, null))
+  const names = namesAmong({ reps, periods: [], refused: [] })
+  expect(reps.map(({ id }) => nameOfRep(names, id))).toEqual(['Steffi (rep_0)', 'Ste\ufb03 (rep_1)'])
+})
+
 test('a name that nobody sees is shown as its id, and gets no mark', () => {
   const reps = [' ', '\u200b', '\u202e', '\u200d', '\u2800', '\u3164', '\ufeff\u00a0'].map((name, at) =>
     rep(`rep_${at}`, name, null),

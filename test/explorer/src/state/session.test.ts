@@ -1,6 +1,12 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Client } from '../../../../client/src/index.ts'
-import { NOTHING_OBSERVED, type Observed, openSession, readDated } from '../../../../explorer/src/state/session.ts'
+import {
+  NOTHING_OBSERVED,
+  type Observed,
+  openSession,
+  readDated,
+  upToOf,
+} from '../../../../explorer/src/state/session.ts'
 
 const TOTALS = { data: [], last_change_id: null, last_sequence: 0 }
 const refused = (status: number, code: string, message = 'no') =>
@@ -110,4 +116,13 @@ test('a page is as old as the oldest of the answers that it shows, whatever was 
   await drawn(client => Array.fromAsync(client.asOf('rep_2.1').reps()))
   expect(seen.last.upTo).toBe('2026-02-01T08:35:00.000Z')
   expect((await readDated(session.client, async () => 'known')).upTo).toBeUndefined()
+})
+
+test('a value that was read with no request is as old as it was, or as the changes that it was made of', () => {
+  const [first, second, third] = ['2026-02-01T08:30:00.000Z', '2026-02-01T08:31:00.000Z', '2026-02-01T08:32:00.000Z']
+  expect(upToOf({ upTo: undefined }, first, second)).toBe(second)
+  expect(upToOf({ upTo: undefined }, second, first)).toBe(second)
+  expect(upToOf({ upTo: undefined }, first, undefined)).toBe(first)
+  expect(upToOf({ upTo: undefined }, undefined, first)).toBeUndefined()
+  expect(upToOf({ upTo: second }, first, third)).toBe(second)
 })
