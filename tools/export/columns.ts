@@ -36,7 +36,8 @@ const textOf = (name: string): SchemaElement => ({ name, type: 'BYTE_ARRAY', con
 
 /**
  * @param former the column in the first part of the same copy. It is text if it cannot have the same type: of two
- *   decimals, DuckDB would take one scale and round; of a decimal and a text it makes texts.
+ *   decimals, DuckDB would take one scale and round; of a decimal and a text it makes texts. Counts are never text: no
+ *   reader rounds INT32 or INT64.
  */
 export const createColumn = (name: string, kind: ColumnKind, former?: SchemaElement): Column => {
   if (kind === 'text' || former?.type === 'BYTE_ARRAY') return fixed(textOf(name), text => text)
