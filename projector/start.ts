@@ -92,7 +92,7 @@ export const prepare = async (
 ): Promise<(failed: readonly FailedSpare[]) => Promise<Wanted>> => {
   const steps = stepsOf(settings, health, context)
   const retry: Retry = attempt => retryKafka(attempt, health, context)
-  await retry(() => admin.connect())
+  await retry(() => admin.connect().catch(refuseCredentials))
   const events = await checkTopic(settings.KAFKA_EVENTS_TOPIC, settings, admin, retry, context)
   const apiKeys = await checkTopic(settings.KAFKA_API_KEYS_TOPIC, settings, admin, retry, context)
   assertOnePartition(settings.KAFKA_API_KEYS_TOPIC, apiKeys.source.partitions)
@@ -289,9 +289,9 @@ const retryKafka = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
   { signal, retryOptions }: StartContext,
-): Promise<Result> => untilKafkaAnswers(() => attempt().catch(refuseCredentials), signal, { retryOptions, health })
+): Promise<Result> => untilKafkaAnswers(() => attempt().catch(asUnanswered), signal, { retryOptions, health })
 
-/** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
+/** At the first connection, a failed authentication means wrong credentials: after it, a lost connection. */
 const refuseCredentials = (error: unknown): never => {
   const refused = failedAuthentication(error)
   if (refused === undefined) return asUnanswered(error)

@@ -53,6 +53,7 @@ export { mergedByTime } from './records/merge-by-time.ts'
 export { type LogCluster, openCluster } from './records/open-cluster.ts'
 export {
   type AskedTopic,
+  adviceOfHidden,
   endsWithWritten,
   type LogEnds,
   type OpenThen,

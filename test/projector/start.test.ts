@@ -14,10 +14,11 @@ const settings = readSettings(projectorSettings, {
   ELASTICSEARCH_INDEX_PREFIX: 'test',
 })
 /** The first start of an installation. `live` changes the document of the live generation, as a command does. */
-const start = async (connect = admin.connect) => {
+const start = async (kafka: Partial<typeof admin> = {}) => {
   const elasticsearch = new StartedElasticsearch()
   const log = pino({ level: 'silent' })
   const health = createHealth(log, () => 0)
+  let waits = 0
   const context: StartContext = {
     kafka: undefined as unknown as StartContext['kafka'],
     kafkaWithConnectHook: () => context.kafka,
@@ -26,10 +27,10 @@ const start = async (connect = admin.connect) => {
     log,
     now: () => 0,
     elapsed: () => 0,
-    retryOptions: { sleep: () => Promise.reject(new Error('nothing is retried')), random: () => 0 },
+    retryOptions: { sleep: async () => void waits++, random: () => 0 },
     signal: new AbortController().signal,
   }
-  const list = await prepare(settings, { ...admin, connect }, health, context)
+  const list = await prepare(settings, { ...admin, ...kafka }, health, context)
   const live = (body: LiveDocument['body']): void => {
     elasticsearch.documents.set('test-control/live', { kind: 'live', body })
   }
@@ -43,7 +44,7 @@ const start = async (connect = admin.connect) => {
   const lose = (generation: string): void => {
     elasticsearch.indices.delete(`test-${generation}-parked`)
   }
-  return { health, list: (failed: Parameters<typeof list>[0] = []) => list(failed), live, addOther, lose }
+  return { waits, health, list: (failed: Parameters<typeof list>[0] = []) => list(failed), live, addOther, lose }
 }
 
 test('a first start gives the streams of API keys and of the first generation', async () => {
@@ -110,14 +111,26 @@ test('a projector skips generations of another topic, and ends if there is no ge
   })
 })
 
+/** The published types lack the arguments of some constructors. */
+const make = (type: new (...given: never[]) => Error, ...given: readonly unknown[]): Error =>
+  Reflect.construct(type, given)
+
+test('an authentication that fails after the first connection is a lost connection: the start goes on', async () => {
+  const refused = make(kafkajs.KafkaJSSASLAuthenticationError, 'secret')
+  let asked = 0
+  const fetchTopicMetadata: typeof admin.fetchTopicMetadata = async options => {
+    if (++asked === 1) throw make(kafkajs.KafkaJSNonRetriableError, refused, { cause: refused })
+    return admin.fetchTopicMetadata(options)
+  }
+  const { waits, list } = await start({ fetchTopicMetadata })
+  expect([waits, (await list()).live]).toEqual([1, 'g1'])
+})
+
 test('a start whose authentication fails ends, also if the client wraps that error: the credentials are wrong', async () => {
-  /** The published types lack the arguments of some constructors. */
-  const make = (type: new (...given: never[]) => Error, ...given: readonly unknown[]): Error =>
-    Reflect.construct(type, given)
   const refused = make(kafkajs.KafkaJSSASLAuthenticationError, 'secret')
   const retried = make(kafkajs.KafkaJSNumberOfRetriesExceeded, refused, { retryCount: 5, retryTime: 1 })
   for (const error of [refused, retried]) {
-    await expect(start(() => Promise.reject(error))).rejects.toMatchObject({
+    await expect(start({ connect: () => Promise.reject(error) })).rejects.toMatchObject({
       code: 'access_refused',
       message: expect.stringMatching(/: Kafka: KafkaJSSASLAuthenticationError$/),
     })

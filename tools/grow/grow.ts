@@ -31,8 +31,8 @@ import type { FormerTopic } from '../../schemas/stored/documents.ts'
 import { openTransactionsOf, textOfOpen } from '../archive/open-transactions.ts'
 import { keepTimes } from '../archive/record-times.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt } from '../archive/throttle.ts'
-import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, namesOf, readAll, recordsBefore } from '../generations/generations.ts'
+import { CommandError, type ExitCode, exitCodes, messageOf } from '../failures.ts'
+import { identityOf, namesOf, readAll } from '../generations/generations.ts'
 import { type RebuildSteps, rebuild } from '../generations/rebuild.ts'
 import { DIFFERENCES_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
@@ -181,7 +181,11 @@ const reportLate = async (
   context.say(`${live} is live, made from ${options.to}`)
   let ended: ExitCode = exitCodes.done
   for (const one of former) {
-    const isQuiet = await reportTopic(one, options, admin, context, stack)
+    const isQuiet = await reportTopic(one, options, admin, context, stack).catch((error: unknown) => {
+      context.signal.throwIfAborted()
+      context.say(`${one.topic}: ${messageOf(error)}`)
+      return false
+    })
     if (!isQuiet) ended = exitCodes.failed
   }
   return ended
@@ -205,7 +209,7 @@ const reportTopic = async (
     say(`The topic before, ${topic}, is gone`)
     return true
   }
-  const { isAnew, from, deleted } = await startOfLate(former, now, admin)
+  const { other, from, deleted } = await startOfLate(former, now, admin)
   const { log, cluster } = await openLog(topic, context, stack, now.topic_id)
   // First: what is committed meanwhile is found below.
   const open = deleted > 0 ? [] : await openTransactionsOf(cluster, admin, topic, now.partitions)()
@@ -216,19 +220,38 @@ const reportTopic = async (
     return false
   }
   if (late === 0) {
-    say(isAnew ? `${topic} was made anew, and is empty: delete it` : `Nobody has published to ${topic} since the swap`)
+    say(quietTexts[other](topic))
     return true
   }
-  const where = isAnew ? `${topic}, which was made anew,` : topic
+  const where = other === 'none' ? topic : `${topic}, which ${otherTexts[other]},`
   const what = `${late} ${late === 1 ? 'record was' : 'records were'} published to ${where} after the swap`
-  say(`${what}: no reader sees them. Their publishers must publish to ${to}, these records again`)
+  const again =
+    other === 'none'
+      ? ', these records again'
+      : `, and those of these records again that ${to} does not have: compare first`
+  say(`${what}: no reader sees them there. Their publishers must publish to ${to}${again}`)
   if (!json && late > DIFFERENCES_SHOWN) say(`Only the first ${DIFFERENCES_SHOWN} are named; --json names all`)
   return false
 }
 
+/** Whether another topic has the name now: one made anew, or one that may be a copy of the topic before. */
+type Other = 'none' | 'anew' | 'copy'
+
+const otherTexts = {
+  anew: 'was made anew',
+  copy: 'is another topic now; it may be a copy of the one before',
+} as const satisfies Record<Exclude<Other, 'none'>, string>
+
+const quietTexts: Readonly<Record<Other, (topic: string) => string>> = {
+  none: topic => `Nobody has published to ${topic} since the swap`,
+  anew: topic => `${topic} ${otherTexts.anew}, and is empty: delete it`,
+  copy: topic => `${topic} ${otherTexts.copy}, and has nothing behind the end of that one`,
+}
+
 /**
- * Returns where late records begin. `isAnew`: another topic has the name now, as a broker makes one for a publisher
- * (`auto.create.topics.enable`). Everything in it is late, and what it has deleted.
+ * Returns where late records begin, and how many of them are deleted. In a topic that was made anew, as a broker makes
+ * one for a publisher (`auto.create.topics.enable`), all are late. Another topic that reaches the ends of the one before
+ * may be a copy of it, in a mirrored or restored cluster.
  */
 const startOfLate = async (former: FormerTopic, now: Source, admin: Admin) => {
   const ranges = await fetchRanges(admin, former.topic)
@@ -236,7 +259,10 @@ const startOfLate = async (former: FormerTopic, now: Source, admin: Admin) => {
   // Without both ids, a topic that ends earlier than at the swap is another one.
   const isOther = differingField({ ...former, partitions: now.partitions }, now) !== undefined
   const isUnknown = former.topic_id === undefined || now.topic_id === undefined
-  const isAnew = isOther || (isUnknown && lagOf(former.ends, ends) > 0)
+  const isShorter = lagOf(former.ends, ends) > 0
+  const isAnew = (isOther || isUnknown) && isShorter
+  const other: Other = isAnew ? 'anew' : isOther ? 'copy' : 'none'
   const lows = ranges.map(({ low }) => low)
-  return isAnew ? { isAnew, from: lows, deleted: recordsBefore(lows) } : { isAnew, from: former.ends, deleted: 0 }
+  const before = isAnew ? [] : former.ends
+  return { other, from: lows.map((low, index) => Math.max(before[index] ?? 0, low)), deleted: lagOf(lows, before) }
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Admin } from 'kafkajs'
 import {
+  adviceOfHidden,
   connectAdmin,
   connectProducer,
   endOfPartition,
@@ -288,7 +289,7 @@ export const untilAllProjected = async (waitSeconds: number, context: ClusterCon
   const why = textOfHidden(stream.identity.topic, hidden)
   if (why !== undefined) {
     const what = `${why}: they may hide that a key was made or revoked. Nothing was published`
-    throw new CommandError(`${what}. End them, and run the same command again (docs/keys.md)`)
+    throw new CommandError(`${what}. ${adviceOfHidden(hidden)}, and run the same command again (docs/keys.md)`)
   }
   const advice = 'Nothing was published. Run the same command again then'
   const wanted = new Map([[KEYS_PARTITION, ends[KEYS_PARTITION] ?? 0]])

@@ -232,6 +232,7 @@ type Reason = NonNullable<Result['reason']>
 const reasons: Readonly<Record<Exclude<Reason, ParkCode>, string> & Partial<Record<ParkCode, never>>> = {
   older_than_current: 'a newer one is current; --force replaces it by this one',
   undone_by_parked: 'another parked record reverses, revokes or replaces it; publish both in one run',
+  hidden_by_transaction: 'an open transaction may hide that an earlier run has published it',
   header_without_value: 'it has a header without a value, which cannot be sent',
   header_name_not_utf8: 'it has a header whose name is not UTF-8, which cannot be sent',
   bytes_not_kept: 'it was too large to be kept; Kafka has it',

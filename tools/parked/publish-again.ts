@@ -5,7 +5,8 @@
  *
  *   wait until all records in Kafka are published → forecast → send → wait → read the outcome
  *
- * Sends nothing to a partition where an open transaction hides records: an earlier run may have sent them.
+ * Sends nothing to a partition where an open transaction hides records: an earlier run may have sent them. Goes on
+ * with the others.
  *
  * Promises: sends only records that would be applied, so that a second run changes nothing, and none that another
  * parked record undoes, unless this run has that one, too; without `publish` sends nothing. Reads and reports the
@@ -14,7 +15,7 @@
  * interruption the command can be run again.
  */
 import type { Admin, Message, Producer } from 'kafkajs'
-import { fetchEndOffsets, type OpenThen, textOfHidden, withRight } from '../../core/log/index.ts'
+import { adviceOfHidden, fetchEndOffsets, type OpenThen, textOfHidden, withRight } from '../../core/log/index.ts'
 import { multiGet, readDocuments, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
@@ -64,6 +65,7 @@ export type Result = {
     | ParkCode
     | 'older_than_current'
     | 'undone_by_parked'
+    | 'hidden_by_transaction'
     | NonNullable<ReturnType<typeof whyUnsendable>>
     | null
   /** The new position of the record. */
@@ -107,9 +109,11 @@ export const publishAgain = async (
   let open = 0
   for (const stream of Object.values(steps.live)) {
     const undone = createUndoneRecords(stream, selected.has, steps)
+    const skipped: Skipped = { open: new Set(), unknown: new Set() }
     try {
-      await publishStream(stream, selected, undone, options, steps)
+      await publishStream(stream, selected, undone, skipped, options, steps)
     } finally {
+      for (const line of textsOfSkipped(stream.identity.topic, skipped)) steps.say(line)
       if (undone.open() > 0) steps.say(openPairs(undone.open()))
     }
     open += undone.open()
@@ -126,6 +130,7 @@ const publishStream = async (
   stream: LiveStream,
   selected: SelectedRecords,
   undoneRecords: UndoneRecords,
+  skipped: Skipped,
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
@@ -140,18 +145,20 @@ const publishStream = async (
     }
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
     const undone = await undoneRecords.find(parked)
+    const { hidden } = found
     const plans: Plan[] = []
     for (const item of parked) {
-      const planFor = (forecast: Forecast): Plan => planOf(item, forecast, undone.has(item), options)
+      const planFor = (forecast: Forecast): Plan =>
+        planOf(item, forecast, undone.has(item), isHidden(item, hidden, stream), options)
       // A record that is not sent must not influence the forecasts after it.
       plans.push(planFor(await forecaster.next(item, forecast => planFor(forecast).send)))
     }
+    noteSkipped(plans, hidden, stream, skipped)
     steps.signal.throwIfAborted()
     if (!options.publish) {
       steps.onResults(plans.map(({ result }) => result))
       continue
     }
-    refuseHidden(plans, found.hidden, stream)
     const sent = new Map<Plan, RecordPosition>()
     const noteAll = (): void => {
       for (const plan of plans.filter(plan => !plan.send || sent.has(plan)))
@@ -220,7 +227,13 @@ async function* chunksThatFit(
 
 type Plan = { readonly parked: Parked; readonly result: Result; readonly send: boolean }
 
-const planOf = (parked: Parked, forecast: Forecast, isUndone: boolean, { force }: PublishAgainOptions): Plan => {
+const planOf = (
+  parked: Parked,
+  forecast: Forecast,
+  isUndone: boolean,
+  isHidden: boolean,
+  { force }: PublishAgainOptions,
+): Plan => {
   const plan = (outcome: Result['outcome'], reason: Result['reason'], send: boolean): Plan => ({
     parked,
     result: { fields: parked.fields, outcome, reason, published: null },
@@ -234,6 +247,7 @@ const planOf = (parked: Parked, forecast: Forecast, isUndone: boolean, { force }
       if (unsendable) return plan('refused', unsendable, false)
       if (isUndone) return plan('refused', 'undone_by_parked', false)
       if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
+      if (isHidden) return plan('refused', 'hidden_by_transaction', false)
       return plan('would_be_applied', null, true)
     case 'duplicate':
       return plan('already_there', null, false)
@@ -297,14 +311,33 @@ const endsOf = async (
     ? waitUntilReadable(identity, steps)
     : { ends: await fetchEndOffsets(steps.admin, identity.topic), hidden: { open: [], unknown: [] } }
 
-/** @throws CommandError if records that nobody can read yet are in a partition of these plans */
-const refuseHidden = (plans: readonly Plan[], hidden: OpenThen, stream: LiveStream): void => {
-  const wanted = new Set(plans.filter(({ send }) => send).map(({ parked }) => targetPartition(stream, parked)))
-  const inWanted = (partitions: readonly number[]) => partitions.filter(partition => wanted.has(partition))
-  const why = textOfHidden(stream.identity.topic, { open: inWanted(hidden.open), unknown: inWanted(hidden.unknown) })
-  if (why === undefined) return
-  const what = `${why}: they may hide records that an earlier run has published. None is published again there`
-  throw new CommandError(`${what}: end them, and run the same command again`)
+/** Whether records that nobody can read yet are, or may be, in the partition that a record goes to. */
+const isHidden = (parked: Parked, { open, unknown }: OpenThen, stream: LiveStream): boolean =>
+  [...open, ...unknown].includes(targetPartition(stream, parked))
+
+/** The partitions of a stream to which nothing is sent, because of what is hidden there. */
+type Skipped = { readonly [Why in keyof OpenThen]: Set<number> }
+
+const noteSkipped = (plans: readonly Plan[], hidden: OpenThen, stream: LiveStream, skipped: Skipped): void => {
+  for (const { parked, result } of plans) {
+    if (result.reason !== 'hidden_by_transaction') continue
+    const partition = targetPartition(stream, parked)
+    skipped[hidden.open.includes(partition) ? 'open' : 'unknown'].add(partition)
+  }
+}
+
+const textsOfSkipped = (topic: string, { open, unknown }: Skipped): string[] => {
+  const inOrder = (partitions: ReadonlySet<number>) => [...partitions].toSorted((a, b) => a - b)
+  const each: readonly OpenThen[] = [
+    { open: inOrder(open), unknown: [] },
+    { open: [], unknown: inOrder(unknown) },
+  ]
+  return each.flatMap(hidden => {
+    const why = textOfHidden(topic, hidden)
+    if (why === undefined) return []
+    const what = `${why}: they may hide records that an earlier run has published. None is published again there`
+    return [`${what}. ${adviceOfHidden(hidden)}, and run the same command again`]
+  })
 }
 
 /** Reads the outcomes at the new positions: parked there, or decided as of there. */

@@ -4,13 +4,13 @@
  * that wait for replicas look the same.
  * In: the stable ends of the partitions, up to which records can be read, and the log ends, with all records.
  */
-import { fetchEndOffsets } from '../kafka/source.ts'
+import { fetchEndOffsets, fetchRanges } from '../kafka/source.ts'
 import type { LogCluster } from './open-cluster.ts'
 
 /** Returns the partitions with records of open transactions, in order. */
 export type OpenTransactions = () => Promise<readonly number[]>
 
-/** @param partitions their number */
+/** Also of a topic that has deleted records. @param partitions their number */
 export const openTransactionsOf =
   (
     cluster: Pick<LogCluster, 'logEnds'>,
@@ -22,7 +22,7 @@ export const openTransactionsOf =
     const all = partitionsOf({ partitions })
     // First: of a transaction that ends meanwhile, the second answer has the records.
     const written = await cluster.logEnds(all)
-    const ends = await fetchEndOffsets(admin, topic)
+    const ends = (await fetchRanges(admin, topic)).map(({ end }) => end)
     return all.filter(partition => isHidden(partition, written, ends))
   }
 
@@ -95,6 +95,9 @@ export const textOfHidden = (topic: string, { open, unknown }: OpenThen): string
   if (open.length > 0) return textOfOpen(topic, open)
   return unknown.length > 0 ? textOfUnknown(topic, unknown) : undefined
 }
+
+/** Returns what to do about it, as the beginning of a sentence. */
+export const adviceOfHidden = ({ open }: OpenThen): string => (open.length > 0 ? 'End them' : 'Look at the brokers')
 
 const textOf = (topic: string, partitions: readonly number[]): string =>
   `${partitions.length === 1 ? 'partition' : 'partitions'} ${partitions.join(', ')} of ${topic}`

@@ -20,8 +20,13 @@ const records = (count: number, from = 0) =>
     Array.from({ length: count }, () => record),
   )
 
-/** Its partitions. One that has deleted records begins after offset 0. */
-type Topic = { readonly id?: string; readonly cluster?: string; readonly partitions: readonly LogEntry[][] }
+/** Its partitions. One that has deleted records begins after offset 0. `ends`: as told, if others than can be read. */
+type Topic = {
+  readonly id?: string
+  readonly cluster?: string
+  readonly partitions: readonly LogEntry[][]
+  readonly ends?: readonly number[]
+}
 
 const missing = new kafkajs.KafkaJSProtocolError({
   ...new Error('missing'),
@@ -59,7 +64,10 @@ const given = (topics: Readonly<Record<string, Topic>>, live: object, generation
     },
     fetchTopicOffsets: async (name: string) =>
       topicOf(name)
-        .partitions.map((log, partition) => ({ partition, low: `${lowOf(log)}`, high: `${endOf(log)}` }))
+        .partitions.map((log, partition) => {
+          const end = topicOf(name).ends?.[partition] ?? endOf(log)
+          return { partition, low: `${lowOf(log)}`, high: `${end}` }
+        })
         .toReversed(),
   }
   type Fetch = { topics: [{ topic: string; partitions: [{ partition: number; fetchOffset: string }] }] }
@@ -150,9 +158,30 @@ test.each([
 })
 
 test('records that a topic made anew has deleted count, too', async () => {
-  const { run, out, said } = after({ old: { id: 'another', partitions: [records(1, 4)] } }, former('old', 2))
+  const { run, out, said } = after({ old: { id: 'another', partitions: [records(1, 4)] } }, former('old', 6))
   expect([await run(), out]).toEqual([1, [expect.stringContaining('old:0:4')]])
   expect(said.at(-1)).toContain('5 records were published to old, which was made anew')
+  expect(said.at(-1)).toContain('and those of these records again that new does not have: compare first')
+})
+
+test('records that the topic before deleted count only if they came after the swap', async () => {
+  const deleted = (end: number) => after({ old: { id: 'id of old', partitions: [records(1, 4)] } }, former('old', end))
+  const quiet = deleted(5)
+  expect([await quiet.run(), quiet.said.at(-1)]).toEqual([0, 'Nobody has published to old since the swap'])
+  const late = deleted(3)
+  expect([await late.run(), late.out]).toEqual([1, [expect.stringContaining('old:0:4')]])
+  expect(late.said.at(-1)).toContain('2 records were published to old after the swap')
+})
+
+test('a topic before that cannot be read is named with the reason, and the others are looked at', async () => {
+  const old = { id: 'id of old', partitions: [records(2)], ends: [3] }
+  const { run, out, said } = after(
+    { old, first: { id: 'id of first', partitions: [records(8)] } },
+    former('old', 2),
+    former('first', 7),
+  )
+  expect([await run(), out]).toEqual([1, [expect.stringContaining('first:0:7')]])
+  expect(said[1]).toContain('old: partition 0 of old ends at 3, but nothing from offset 2 on can be read')
 })
 
 test('an empty topic that was made anew can be deleted', async () => {
@@ -160,10 +189,17 @@ test('an empty topic that was made anew can be deleted', async () => {
   expect([await run(), said.at(-1)]).toEqual([0, 'old was made anew, and is empty: delete it'])
 })
 
-test('a topic of another cluster is not the one before', async () => {
-  const { run, said } = after({ old: { id: 'id of old', cluster: 'd', partitions: [records(2)] } }, former('old', 2))
-  expect(await run(false, 'old')).toBe(1)
-  expect(said.at(-1)).toContain('2 records were published to old, which was made anew')
+test('another topic that reaches the ends of the one before may be a copy of it: only records behind them are named', async () => {
+  const copied = (count: number) =>
+    after({ old: { id: 'another', cluster: 'd', partitions: [records(count)] } }, former('old', 2))
+  const copy = 'old, which is another topic now; it may be a copy of the one before'
+  const quiet = copied(2)
+  expect([await quiet.run(false, 'old'), quiet.out]).toEqual([0, []])
+  expect(quiet.said.at(-1)).toContain(copy.replace(', which', ''))
+  const late = copied(3)
+  expect([await late.run(false, 'old'), late.out]).toEqual([1, [expect.stringContaining('old:0:2')]])
+  expect(late.said.at(-1)).toContain(`1 record was published to ${copy}`)
+  expect(late.said.at(-1)).toContain('again that new does not have')
 })
 
 test('after two swaps both topics before are looked at', async () => {

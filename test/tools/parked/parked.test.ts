@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
+import { partitionOf } from '../../../schemas/partition.ts'
 import { generationId, LIVE_ID, type ParkedDocument, positionId } from '../../../schemas/stored/documents.ts'
 import { storedNameOf } from '../../../schemas/stored/live-names.ts'
 import type { KafkaContext } from '../../../tools/context.ts'
@@ -28,6 +29,7 @@ const NOW = Date.UTC(2026, 0)
 /**
  * A live generation with these parked records, all of which are published, and a Kafka that notes what is sent.
  * @param stopAfter a signal comes when this many are sent; @param partitions of each topic; @param onRefresh before one
+ * @param unread partitions of events with a transaction that stays open, and whose end nobody tells
  * @param hides a transaction that stays open hides what is sent; @param lost Kafka lost records when this many are sent
  */
 const world = (
@@ -37,6 +39,7 @@ const world = (
     partitions = 1,
     onRefresh = () => {},
     hides = false,
+    unread = {} as { readonly open?: number; readonly unknown?: number },
     lost = Number.POSITIVE_INFINITY,
   } = {},
 ) => {
@@ -85,9 +88,12 @@ const world = (
       return [{ baseOffset }]
     },
   }
-  const openCluster = async () => {
-    const all = Array.from({ length: partitions }, (_, partition) => partition)
-    const logEnds = async () => new Map(all.map(partition => [partition, published + sent.length]))
+  const openCluster = async (topic: string) => {
+    const { open, unknown } = topic === 'events' ? unread : {}
+    const logEnds = async (asked: readonly number[]) => {
+      if (asked.includes(unknown ?? -1)) throw new Error('its leader does not answer')
+      return new Map(asked.map(one => [one, published + sent.length + (one === open ? 1 : 0)]))
+    }
     return { logEnds, disconnect: nothing } as unknown as LogCluster
   }
   let elapsed = 0
@@ -155,18 +161,55 @@ test('a run that is stopped between two records is not done: it tells what was s
   ])
 })
 
+const hiding = (why: string) =>
+  `${why}: they may hide records that an earlier run has published. None is published again there`
+const refusedBehind = (offset: number) =>
+  `${offset} refused: an open transaction may hide that an earlier run has published it`
+
+test('records are published again to partitions where nothing is hidden, and to the other topic; the others are refused', async () => {
+  const orgs = ['org_1', 'org_2', 'org_3', 'org_4', 'org_5', 'org_6']
+  const of = (partition: number) => orgs.find(id => partitionOf(id, 2) === partition) ?? ''
+  const [first, second] = [0, 1].map(partition => contentOf(repRecorded({ org_id: of(partition), id: 'rep_1' })))
+  const key = contentOf(keyCreated({ org_id }))
+  const parked = () =>
+    parkedDocuments([
+      { offset: 1, at: 1, ...first },
+      { offset: 2, at: 2, ...second },
+      { topic: 'keys', offset: 3, at: 3, ...key },
+    ])
+  for (const [unread, why] of [
+    [{ open: 0 }, `${hiding('open transactions in partition 0 of events')}. End them, and`],
+    [
+      { unknown: 0 },
+      `${hiding('it is not known whether transactions are open in partition 0 of events')}. Look at the brokers, and`,
+    ],
+  ] as const) {
+    const { publishAgain, lines, said, sent } = world(parked(), { partitions: 2, unread })
+    expect(await publishAgain(true)).toBe(exitCodes.notAll)
+    expect(sent).toEqual([second?.value, key.value])
+    expect(outcomesOf(lines)).toEqual([
+      refusedBehind(1),
+      expect.stringContaining('2 applied'),
+      expect.stringContaining('3 applied'),
+    ])
+    expect(said).toEqual([`${why} run the same command again`, '2 applied, 1 refused'])
+  }
+})
+
 test('a record behind a transaction that stays open is sent once: the next run names the transaction, and sends nothing', async () => {
-  const { publishAgain, lines, sent } = world(parkedDocuments([{ offset: 1, at: 1, ...rep(1) }]), { hides: true })
+  const { publishAgain, lines, said, sent } = world(parkedDocuments([{ offset: 1, at: 1, ...rep(1) }]), { hides: true })
   await expect(publishAgain(true)).rejects.toThrow(
     '1 records behind on events after 1 s: end the open transactions in partition 0 of events, which hide records.',
   )
   expect(lines.splice(0)).toEqual([
     expect.stringContaining('published again; it is not decided yet at events:0:1000000'),
   ])
-  await expect(publishAgain(true)).rejects.toThrow(
-    'open transactions in partition 0 of events: they may hide records that an earlier run has published',
-  )
-  expect([sent, lines]).toEqual([[rep(1).value], []])
+  expect(await publishAgain(true)).toBe(exitCodes.notAll)
+  expect(said.slice(-2)).toEqual([
+    `${hiding('open transactions in partition 0 of events')}. End them, and run the same command again`,
+    '1 refused',
+  ])
+  expect([sent, outcomesOf(lines)]).toEqual([[rep(1).value], [refusedBehind(1)]])
   expect(await publishAgain(false)).toBe(exitCodes.done)
 })
 
