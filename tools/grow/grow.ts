@@ -250,8 +250,8 @@ const quietTexts: Readonly<Record<Other, (topic: string) => string>> = {
 
 /**
  * Returns where late records begin, and how many of them are deleted. In a topic that was made anew, as a broker makes
- * one for a publisher (`auto.create.topics.enable`), all are late. Another topic that reaches the ends of the one before
- * may be a copy of it, in a mirrored or restored cluster.
+ * one for a publisher (`auto.create.topics.enable`), all are late. Another topic that reaches the ends of the one
+ * before may be a copy of it, in a mirrored or restored cluster.
  */
 const startOfLate = async (former: FormerTopic, now: Source, admin: Admin) => {
   const ranges = await fetchRanges(admin, former.topic)

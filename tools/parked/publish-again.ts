@@ -149,7 +149,7 @@ const publishStream = async (
     const plans: Plan[] = []
     for (const item of parked) {
       const planFor = (forecast: Forecast): Plan =>
-        planOf(item, forecast, undone.has(item), isHidden(item, hidden, stream), options)
+        planOf(item, forecast, undone.has(item), mayBeHidden(item, hidden, stream), options)
       // A record that is not sent must not influence the forecasts after it.
       plans.push(planFor(await forecaster.next(item, forecast => planFor(forecast).send)))
     }
@@ -312,7 +312,7 @@ const endsOf = async (
     : { ends: await fetchEndOffsets(steps.admin, identity.topic), hidden: { open: [], unknown: [] } }
 
 /** Whether records that nobody can read yet are, or may be, in the partition that a record goes to. */
-const isHidden = (parked: Parked, { open, unknown }: OpenThen, stream: LiveStream): boolean =>
+const mayBeHidden = (parked: Parked, { open, unknown }: OpenThen, stream: LiveStream): boolean =>
   [...open, ...unknown].includes(targetPartition(stream, parked))
 
 /** The partitions of a stream to which nothing is sent, because of what is hidden there. */
