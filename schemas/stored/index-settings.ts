@@ -16,6 +16,8 @@ export type Consequence = 'put back' | 'put back or stop' | 'warn' | 'stop'
 export type SettingRule = {
   /** Of an index: without `index.` in front. A star at the end stands for everything below. */
   readonly setting: string
+  /** If it is not set, the first of these that is set decides, and is named. */
+  readonly inherits?: readonly string[]
   readonly consequence: Consequence
   readonly expected: string
   /** @param value undefined if it is not set. @param setting its whole name, below the star */
@@ -274,6 +276,13 @@ export const clusterSettingRules: readonly SettingRule[] = [
   },
   {
     setting: 'logger.org.elasticsearch.http.HttpBodyTracer',
+    inherits: [
+      'logger.org.elasticsearch.http',
+      'logger.org.elasticsearch',
+      'logger.org',
+      'logger._root',
+      'logger.level',
+    ],
     consequence: 'warn',
     expected: 'no TRACE',
     isFine: value => !['trace', 'all'].includes(`${value}`.toLowerCase()),
@@ -294,9 +303,10 @@ export const brokenSettings = (
   rules: readonly SettingRule[],
   settings: ReadonlyMap<string, string>,
 ): readonly FoundSetting[] =>
-  rules.flatMap(({ setting, isFine, ...rule }) => {
+  rules.flatMap(({ setting, inherits = [], isFine, ...rule }) => {
     const below = setting.endsWith('*') ? setting.slice(0, -1) : undefined
-    const named = below === undefined ? [setting] : [...settings.keys()].filter(name => name.startsWith(below))
+    const inForce = [setting, ...inherits].find(name => settings.has(name)) ?? setting
+    const named = below === undefined ? [inForce] : [...settings.keys()].filter(name => name.startsWith(below))
     return named.flatMap(name => {
       const value = settings.get(name)
       return isFine(value, name) ? [] : [{ ...rule, setting: name, got: value ?? 'nothing (the default)' }]

@@ -198,10 +198,10 @@ const consequences: Readonly<Record<SettingRule['consequence'], string>> = {
 const settingLines = (rules: readonly SettingRule[]): string[] => {
   const whyOf = ({ expected, consequence, reason }: SettingRule): string =>
     `${expected} | ${consequences[consequence]} | ${reason}`
-  return [...Map.groupBy(rules, whyOf)].map(
-    ([why, all]) => `| ${all.map(({ setting }) => asCode(setting)).join(', ')} | ${why} |`,
-  )
+  return [...Map.groupBy(rules, whyOf)].map(([why, all]) => `| ${all.map(settingCell).join(', ')} | ${why} |`)
 }
+const settingCell = ({ setting, inherits }: SettingRule): string =>
+  `${asCode(setting)}${inherits ? `; if it is not set, the first that is set of ${inherits.map(asCode).join(', ')}` : ''}`
 
 const describeResource = ({ type, name, pattern }: KafkaResource): string =>
   type === 'Cluster' ? 'Cluster' : `${type} \`${name}\`${pattern === 'prefixed' ? ' and longer names' : ''}`

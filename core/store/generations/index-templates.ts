@@ -80,10 +80,14 @@ export const keepTemplate = async (
     return found instanceof StopError ? found : undefined
   }
   const left = await findUnguarded(names, true, steps, right)
-  return left instanceof StopError ? left : 'put back'
+  if (left instanceof StopError) return left
+  return left === found ? undefined : 'put back'
 }
 
-/** @param isPut whether our template counts as there, whatever is read: not every node has it at once */
+/**
+ * @param isPut whether our template counts as there, whatever is read: not every node has it at once
+ * @returns undefined also if a setting is unread and our template is there: to put it again changes nothing
+ */
 const findUnguarded = async (
   indices: () => Promise<readonly string[]>,
   isPut: boolean,
@@ -111,7 +115,8 @@ const findUnguarded = async (
   // A template that allows it overrides the setting of the cluster, which decides if the template does not say.
   const allowed = unguarded.find(({ wins }) => wins?.index_template.allow_auto_create)
   const setting = allowed ? undefined : await readAutoCreateIndex(request)
-  if (setting === 'unread') return 'action.auto_create_index'
+  if (setting === 'unread')
+    return isPut || guard < ours.index_template.priority ? 'action.auto_create_index' : undefined
   const found = allowed ?? unguarded.find(({ index }) => createsAutomatically(String(setting), index))
   if (found === undefined) return undefined
   const { index, wins } = found
@@ -202,7 +207,7 @@ const readTemplatesOfState = async (request: Ask): Promise<readonly Named[] | un
   return answer && found.map(([name, index_template]) => ({ name, index_template }))
 }
 
-/** Returns undefined if Elasticsearch does not answer with it. */
+/** Returns undefined if Elasticsearch does not answer with it: a proxy need not permit these questions. */
 const readAnswer = async <Body extends object>(
   path: string,
   paths: readonly string[],
@@ -214,6 +219,7 @@ const readAnswer = async <Body extends object>(
       method: 'GET',
       path,
       query: { ...query, filter_path: paths.join() },
+      isOptional: true,
     })
     return status === 200 ? body : undefined
   } catch (error) {

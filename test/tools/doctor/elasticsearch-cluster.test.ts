@@ -98,6 +98,9 @@ test.for([
 test.for([
   ['xpack.security.audit.logfile.events.emit_request_body', 'true', ['false']],
   ['logger.org.elasticsearch.http.HttpBodyTracer', 'TRACE', ['INFO', 'debug', 'null']],
+  ['logger.org.elasticsearch.http', 'TRACE', ['DEBUG']],
+  ['logger.org', 'ALL', ['INFO']],
+  ['logger._root', 'TRACE', ['INFO']],
 ] as const)('%s of %s is a warning: pay would be in the logs of Elasticsearch', async ([setting, value, fine]) => {
   const found = async (got: string) => {
     const settings = { defaults: {}, persistent: {}, transient: { [setting]: got } }
@@ -108,4 +111,16 @@ test.for([
     { outcome: 'warning', detail: expect.stringContaining('bodies of requests') },
   ])
   for (const one of fine) expect(await found(one)).toEqual([])
+})
+
+test('the level of the logger itself wins over that of a logger above it, and the nearest of these decides', async () => {
+  const told = async (persistent: object) => {
+    const settings = { defaults: { 'logger.level': 'TRACE' }, persistent, transient: {} }
+    const all = await checkNodes(answering({ '/_nodes/stats/fs': { nodes: {} }, '/_cluster/settings': settings }))
+    return all.map(({ check }) => check).filter(check => check.includes('logger'))
+  }
+  const above = { 'logger._root': 'INFO', 'logger.org.elasticsearch.http': 'TRACE' }
+  expect(await told(above)).toEqual(['Elasticsearch: logger.org.elasticsearch.http'])
+  expect(await told({ ...above, 'logger.org.elasticsearch.http.HttpBodyTracer': 'INFO' })).toEqual([])
+  expect(await told({})).toEqual(['Elasticsearch: logger.level'])
 })

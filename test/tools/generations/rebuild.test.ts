@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { type RebuildSteps, rebuild } from '../../../tools/generations/rebuild.ts'
-import { sending } from '../../support/answering.ts'
+import { proxied, sending } from '../../support/answering.ts'
 import { given } from './swap-world.ts'
 
 /** Other steps, where the log of g1 was redacted, and further fields of both generations. */
@@ -84,5 +84,13 @@ test('while Elasticsearch could create indices automatically, and the user may n
   )
   expect(asked.filter(method => method !== 'GET')).toEqual(['PUT'])
   templates['p-no-auto-create'] = { index_patterns: ['p-*'], allow_auto_create: false, priority: 501 }
+  await expect(run(spare, false, { send })).rejects.toThrow(/^makes a generation$/)
+})
+
+test('behind a proxy that answers 404 to the metadata of the cluster, a generation is begun', async () => {
+  const { context } = given({ positions: { g1: [0, 0], g2: [0, 0] } })
+  const send = sending(async request =>
+    request.path === '/_cluster/state/metadata' ? proxied(request.isOptional ?? false) : context.send(request),
+  )
   await expect(run(spare, false, { send })).rejects.toThrow(/^makes a generation$/)
 })

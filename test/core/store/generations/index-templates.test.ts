@@ -168,9 +168,26 @@ describe('later, while projectors run,', () => {
     expect(await keep(won)).toMatchObject(refusal('test-g1-chains', 1_000))
   })
 
+  test('one that is put where nobody knows whether it helps is not told, and is put once', async () => {
+    const elasticsearch = await running()
+    elasticsearch.deleteTemplate(ours)
+    elasticsearch.putTemplate('others', { index_patterns: ['*-chains'], priority: 1_000 })
+    elasticsearch.autoCreateIndex = undefined
+    for (const _ of [1, 2]) expect(await keep(elasticsearch)).toBeUndefined()
+    expect(elasticsearch.asked.filter(asked => asked.startsWith('PUT'))).toEqual([`PUT /_index_template/${ours}`])
+  })
+
   test.each<[string, (elasticsearch: Elasticsearch) => void]>([
     ['the user may not read templates', elasticsearch => (elasticsearch.mayReadTemplates = false)],
     ['action.auto_create_index is false', elasticsearch => (elasticsearch.autoCreateIndex = 'false')],
+    [
+      'our template is there, a template of others wins, and the user may not read action.auto_create_index',
+      elasticsearch => {
+        elasticsearch.putTemplate(ours, templateOf('test'))
+        elasticsearch.putTemplate('others', { index_patterns: ['*-chains'], priority: 1_000 })
+        elasticsearch.autoCreateIndex = undefined
+      },
+    ],
     [
       'a template of others forbids it',
       elasticsearch => elasticsearch.putTemplate('others', { index_patterns: ['*'], allow_auto_create: false }),
