@@ -51,6 +51,7 @@ export class SimulatedElasticsearch {
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
     else if (second === '_settings') answer(this.#settings(first))
     else if (second === '_stats') answer(this.#stats(first))
+    else if (second === '_recovery') answer(this.#recovery(first.split(',')))
     else if (first === '_nodes') answer(this.#clocks())
     else if (first === '_cluster') answer(this.#health(third))
     // Without security it knows no such path.
@@ -103,6 +104,20 @@ export class SimulatedElasticsearch {
       ),
     })
     return { status: 200, body: { indices: Object.fromEntries(named.map(index => [index.name, shardsOf(index)])) } }
+  }
+
+  /** How the shards began: those of a restored index, which has another id, from a snapshot. */
+  #recovery(names: readonly string[]): Answer {
+    const found = names.flatMap(name => this.indices.get(name) ?? [])
+    if (found.length < names.length) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
+    const shardsOf = ({ name, uuid, shards }: Index) => ({
+      shards: Array.from({ length: shards }, (_, id) => ({
+        id,
+        type: uuid === `uuid-of-${name}` ? 'EMPTY_STORE' : 'SNAPSHOT',
+        primary: true,
+      })),
+    })
+    return { status: 200, body: Object.fromEntries(found.map(index => [index.name, shardsOf(index)])) }
   }
 
   #clocks(): Answer {
