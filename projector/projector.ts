@@ -130,7 +130,7 @@ const createStarter =
       now,
       elapsed,
       elasticsearch,
-      ...hooks
+      ...testHooks
     } = context
     // One admin client per stream: the client's calls for two topics at once disturb each other's metadata.
     const admin = kafka.admin()
@@ -159,7 +159,7 @@ const createStarter =
         balances: BALANCES,
         keepsTemplate: true,
         fail,
-        ...hooks,
+        ...testHooks,
       })
       const closing = (end: () => Promise<void>) => async () => {
         await end().catch(() => undefined)

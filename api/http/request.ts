@@ -191,7 +191,10 @@ type Steps<Given, Known> = {
   readonly end: (answer: Rest<Known>) => Rest<Given>
 }
 
-/** Begins with requests of which this much is given. */
+/**
+ * Begins with requests of which this much is given. `startSteps().step(a).step(b).end(c)` is
+ * `ctx => a(ctx, () => b(ctx, () => c(ctx)))`; what a step adds is in `ctx.state` of those after it.
+ */
 export const startSteps = <Given>(): Steps<Given, Given> => after(rest => rest)
 
 /** @param around puts all steps so far around the rest */

@@ -17,7 +17,7 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'a batch of a later leader is taken before the last record is read again',
-    inside: 'Assignment.#isOfLaterLeader',
+    inside: 'Assignment.#noteLeader',
     find: 'epoch > before',
     replace: 'epoch < before',
   },

@@ -242,10 +242,10 @@ export class Queue {
     let bytes = 0
     let end = first.from
     for (let batch: Batch | undefined = first; batch; batch = this.#batches.shift()) {
-      for (const [index, record] of batch.records.entries()) {
+      for (const record of batch.records) {
         const length = bytesOf(record)
         if (records.length > 0 && (records.length === BATCH_RECORDS || bytes + length > BATCH_BYTES)) {
-          const [, rest] = splitBatch(batch, index)
+          const [, rest] = splitAtOffset(batch, record.offset)
           this.putBack(rest)
           return { from: first.from, end: rest.from, records }
         }
@@ -256,15 +256,6 @@ export class Queue {
     }
     return { from: first.from, end, records }
   }
-}
-
-/** Splits a batch before the record with this index. */
-export const splitBatch = ({ from, end, records }: Batch, index: number): [Batch, Batch] => {
-  const at = records[index]?.offset ?? end
-  return [
-    { from, end: at, records: records.slice(0, index) },
-    { from: at, end, records: records.slice(index) },
-  ]
 }
 
 /** Splits a batch at an offset, which goes to the second part. */

@@ -180,6 +180,7 @@ export class PartitionFlow {
       const done = this.#untilWritten(decided, write, send())
       this.#inOrder.push(write, done, this.#untilSearchable(write, done))
       this.#keepPublishing()
+      // The batch keeps its room until it is written.
       const writing = begun.move()
       void done.then(() => writing.dispose())
     }

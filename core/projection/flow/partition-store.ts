@@ -109,6 +109,8 @@ export class StreamStore {
         // Somebody blocks the metadata of an index: nobody may look, and records go on. `watchIndices` tells it.
         if (!(error instanceof Unanswered) || error.status !== 403) throw error
       })
+    // A write: joined with others, after the refresh under way, one of BULKS_IN_FLIGHT, the indices are intact, nobody
+    // else has published its batches, sent.
     const sendBulk: Send = (request, signal) =>
       limitBulks(async () => {
         // Not before: a request may wait here for long.

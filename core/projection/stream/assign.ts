@@ -183,7 +183,7 @@ export class Assignment {
     try {
       this.#assertNoHole(partition, state, batch)
       if (state.name === 'verifying') this.#compareLastRecord(assigned, state, batch)
-      else if (this.#isOfLaterLeader(assigned, batch)) this.#readOn(assigned, { ...state, last: lastKnownIn(state) })
+      else if (this.#noteLeader(assigned, batch)) this.#readOn(assigned, { ...state, last: lastKnownIn(state) })
       // A batch from another offset: fetched before a seek, or after the client lost its offset. Seek to ours again.
       else if (state.flow.take(batch) === 'gap') this.#seek(partition, state)
     } catch (error) {
@@ -195,8 +195,9 @@ export class Assignment {
    * A leader that was elected without all records gives their offsets to others. It needs no new connection. If its log
    * has the same length again at the next fetch, no other check notices. So the last record is read again before the
    * batch.
+   * @returns whether the batch is of a later leader than those before it
    */
-  #isOfLaterLeader(assigned: Assigned, { epoch }: Batch): boolean {
+  #noteLeader(assigned: Assigned, { epoch }: Batch): boolean {
     const before = assigned.epoch ?? epoch
     assigned.epoch = Math.max(epoch ?? -1, before ?? -1)
     return epoch !== undefined && before !== undefined && epoch > before
@@ -271,7 +272,7 @@ export class Assignment {
       this.#seek(partition, state)
       return
     }
-    const isOfLaterLeader = this.#isOfLaterLeader(assigned, batch)
+    const isOfLaterLeader = this.#noteLeader(assigned, batch)
     if (last?.offset === from) {
       const record = records[0]
       if (from >= readTo) assertAsWritten(topic, partition, last, record)

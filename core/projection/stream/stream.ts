@@ -124,6 +124,8 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const health = disturbing(watchdog, given.health)
   const context = { ...given, health }
   const stopping = new AbortController()
+  // Functions name what is made later: the verifier and the assignment ask each other, a flow asks for its balances,
+  // and there is no `consumption` before `open` returns.
   let consumption: Consumption | undefined
   let draining = false
   const committer = createCommitter(() => consumption, context.elapsed)

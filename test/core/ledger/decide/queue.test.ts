@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/decide-batch.ts'
+import { bytesOfAll, Queue, splitAtOffset } from '../../../../core/ledger/decide/decide-batch.ts'
 import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../../core/ledger/limits.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
@@ -50,7 +50,7 @@ describe('batches are decided in order', () => {
   })
 
   test('offsets without a record belong to the record before them', () => {
-    const [first, rest] = splitBatch(batch(0, 20, 10, [2, 4, 11]), 2)
+    const [first, rest] = splitAtOffset(batch(0, 20, 10, [2, 4, 11]), 11)
     expect(first).toMatchObject({ from: 0, end: 11 })
     expect(rest).toMatchObject({ from: 11, end: 20 })
     expect(rest.records.map(({ offset }) => offset)).toEqual([11])
@@ -58,7 +58,7 @@ describe('batches are decided in order', () => {
 
   test('a batch that is put back comes next', () => {
     const queue = queueOf(batch(0, 2), batch(2, 4))
-    const [, rest] = splitBatch(batch(0, 2), 1)
+    const [, rest] = splitAtOffset(batch(0, 2), 1)
     queue.next()
     queue.putBack(rest)
     expect(takeAll(queue)).toEqual([{ from: 1, end: 2, offsets: [1] }])
