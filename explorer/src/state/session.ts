@@ -7,7 +7,7 @@ import { isOfMoment } from '../refusals.ts'
 
 /** The age of the drawn values, the latest answer, and its refusal. */
 export type Observed = {
-  /** Everything published up to this instant is in all values that are drawn; undefined while there is none. */
+  /** All values that are drawn include everything published up to this instant; undefined while none is drawn. */
   readonly upTo: string | undefined
   /**
    * The last request that the service refused for now, or did not answer. Without an answer it has no status. The

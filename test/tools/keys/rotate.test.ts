@@ -142,7 +142,7 @@ test('a key whose creation is not projected yet is revoked as soon as it is', as
   await expect(revokeById('key_3')).rejects.toThrow('org_1 has no key key_3')
 })
 
-test('a revocation that Kafka puts before the end of the topic is none: no projector reads it', async () => {
+test('a revocation at an offset before the end of the topic is refused, because no projector reads it', async () => {
   const { revokeById, steps, topic, said } = world()
   topic.push({ id: 'key_2' })
   steps.offsetOf = () => 0
